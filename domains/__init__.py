@@ -1,0 +1,1 @@
+"""The nouns: task, trial record, errors, row changes, and one folder per world."""

@@ -1,0 +1,1 @@
+"""The airline: its tables, policy, seed data and tasks."""

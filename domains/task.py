@@ -1,0 +1,107 @@
+"""A task: what a simulated customer wants, what the right outcome is, and what nobody but the evaluators may see.
+
+`Task` holds everything. `Task.scenario` is all that the simulated user is given; the agent under test sees neither.
+"""
+
+from decimal import Decimal
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
+
+from taugraph.domains.errors import DataError
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class ClaimKind(StrEnum):
+    """How a required claim is looked for in what the agent said."""
+
+    TEXT = "text"
+    """Whole words, letter case and runs of spaces ignored."""
+    NUMBER = "number"
+    """A number standing by itself, compared by value."""
+    MONEY = "money"
+    """An amount in the domain's currency, compared to the cent."""
+    SUBSTRING = "substring"
+    """tau-bench's rule: lower case, commas removed from the reply, found anywhere."""
+
+
+class Claim(_Record):
+    """Something the agent must have told the user."""
+
+    value: str = Field(min_length=1)
+    """What must be said, as a person would write it: `23553`, `HAT005`."""
+    kind: ClaimKind = ClaimKind.TEXT
+    """How it is looked for."""
+
+    @field_validator("value", mode="before")
+    @classmethod
+    def _accept_numbers(cls, value: Any) -> Any:
+        return str(value) if isinstance(value, int | float | Decimal) and not isinstance(value, bool) else value
+
+
+class GoldCall(_Record):
+    """One tool call of the reference solution."""
+
+    name: str = Field(min_length=1)
+    """Tool name."""
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    """Arguments by name."""
+
+
+class Scenario(_Record):
+    """What the simulated user is told about itself and its wishes."""
+
+    instructions: str = Field(min_length=1)
+    """Second person: who you are, why you call, how you decide."""
+    known: tuple[str, ...] = ()
+    """Facts the user knows and may tell when asked."""
+    unknown: tuple[str, ...] = ()
+    """Things the user does not know and must not make up."""
+    opening: str | None = None
+    """First words of a scripted user; `None` where a model finds its own."""
+    exit_when: str | None = None
+    """When the user is done; `None` for "when your wishes are met or clearly refused"."""
+
+
+class Task(_Record):
+    """One scenario with its right outcome."""
+
+    id: str = Field(min_length=1)
+    """Unique within its domain and data."""
+    scenario: Scenario
+    """What the simulated user is given."""
+    gold: tuple[GoldCall, ...] = ()
+    """Calls that reach the right database; empty where nothing may change."""
+    claims: tuple[Claim, ...] = ()
+    """What the user must have been told."""
+    splits: tuple[str, ...] = ("test",)
+    """Splits this task belongs to."""
+    tags: tuple[str, ...] = ()
+    """Free labels for slicing a report."""
+
+
+def load_tasks(path: Path) -> tuple[Task, ...]:
+    """Read tasks from a file of JSON lines.
+
+    Raises:
+        DataError: If a line breaks the schema or an id occurs twice.
+    """
+    tasks: dict[str, Task] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            task = Task.model_validate_json(line)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            field = ".".join(map(str, first["loc"])) or None
+            raise DataError(path, f"in line {number}", field, first["input"], first["msg"]) from error
+        if task.id in tasks:
+            raise DataError(path, f"in line {number}", "id", task.id, "an id that no other task has")
+        tasks[task.id] = task
+    return tuple(tasks.values())

@@ -1,0 +1,1 @@
+"""One claim about a finished trial per module, and the statistics over many: pure functions."""

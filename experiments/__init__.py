@@ -1,0 +1,1 @@
+"""Tasks x trials under one configuration: plan, schedule, store, resume, replay, report."""

@@ -1,0 +1,1 @@
+"""Who acts: the simulation graph, its state, the agents, the simulated users and their prompts."""

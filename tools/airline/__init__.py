@@ -1,0 +1,92 @@
+"""The airline as a domain: its tables, seed, policy and tasks, with the tools that act on them."""
+
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from taugraph.domains.airline.dialects import TAU_BENCH, TAUGRAPH
+from taugraph.domains.airline.models import TABLES
+from taugraph.domains.airline.published import read_seed
+from taugraph.domains.airline.seed import load_seed
+from taugraph.domains.domain import Domain, RowComparison
+from taugraph.domains.published import read_policy, read_tau_bench_tasks
+from taugraph.domains.task import load_tasks
+from taugraph.tools.airline.bookings import book_reservation
+from taugraph.tools.airline.changes import (
+    cancel_reservation,
+    update_reservation_baggages,
+    update_reservation_flights,
+    update_reservation_passengers,
+)
+from taugraph.tools.airline.searches import (
+    get_flight_status,
+    get_reservation_details,
+    get_user_details,
+    list_all_airports,
+    search_direct_flight,
+    search_onestop_flight,
+)
+from taugraph.tools.airline.service import send_certificate, transfer_to_human_agents
+from taugraph.tools.arithmetic import calculate
+from taugraph.tools.thinking import think
+
+AGENT_TOOLS = (
+    book_reservation,
+    calculate,
+    cancel_reservation,
+    get_flight_status,
+    get_reservation_details,
+    get_user_details,
+    list_all_airports,
+    search_direct_flight,
+    search_onestop_flight,
+    send_certificate,
+    think,
+    transfer_to_human_agents,
+    update_reservation_baggages,
+    update_reservation_flights,
+    update_reservation_passengers,
+)
+"""Every tool of every dialect."""
+
+_FOLDER = Path(__file__).parents[2] / "domains" / "airline"
+
+
+def read_data(folder: Path) -> Domain:
+    """Build the airline on published files.
+
+    Raises:
+        DataError: If a file is missing or breaks its form.
+    """
+    return replace(
+        domain,
+        seed=read_seed(folder),
+        policy=read_policy(folder),
+        tasks=read_tau_bench_tasks(folder),
+        dialect=TAU_BENCH,
+        comparison=RowComparison(),
+        source=folder.name,
+    )
+
+
+domain = Domain(
+    name="airline",
+    tables=TABLES,
+    seed=load_seed(),
+    policy=(_FOLDER / "policy.md").read_text(encoding="utf-8"),
+    agent_tools=AGENT_TOOLS,
+    tasks=load_tasks(_FOLDER / "tasks.jsonl"),
+    now=datetime(2024, 5, 15, 15),  # noqa: DTZ001 - the domain's clock is local time without a zone
+    dialect=TAUGRAPH,
+    comparison=RowComparison(
+        unordered={
+            "reservation_passengers": "position",
+            "reservation_payments": "position",
+            "user_reservations": "position",
+            "payment_methods": "position",
+        },
+        ignored={"handoffs": frozenset({"summary"})},
+    ),
+    read_data=read_data,
+)
+"""The airline on our own seed."""
