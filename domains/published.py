@@ -1,7 +1,7 @@
 """What others published is read as it is: checked in every field, never repaired, never executed.
 
 A folder of tau-bench's first version is accepted in two layouts: that of its repository, `data/<name>.json` with tasks
-in `tasks_<split>.py`, and a flat one, `<name>.json` with tasks in `tasks_<split>.json`. The policy is `wiki.md` in both.
+in `tasks_<split>.py`, and a flat one, `<name>.json` with tasks in `tasks_<split>.json`. The policy is `wiki.md`.
 """
 
 import json
@@ -131,25 +131,9 @@ def read_records(path: Path, content: bytes, record: type[RecordT], own_id: str)
     except PydanticError as error:
         raise _refusal(path, None, error, raw) from error
     for key, value in records.items():
-        refuse_other_id(path, key, own_id, key, getattr(value, own_id))
+        if (own := getattr(value, own_id)) not in (None, key):
+            raise DataError(path, key, own_id, own, f"{key!r}, the key it stands under")
     return records
-
-
-def refuse_other_id(path: Path, record: str, field: str, key: str, own_id: str | None) -> None:
-    """Refuse an object that stands under another key than its own id.
-
-    Args:
-        path: The file.
-        record: Key of the record.
-        field: Dotted field that holds the id.
-        key: Key the object stands under.
-        own_id: Id the object carries; `None` where it carries none.
-
-    Raises:
-        DataError: If both are given and differ.
-    """
-    if own_id is not None and own_id != key:
-        raise DataError(path, record, field, own_id, f"{key!r}, the key it stands under")
 
 
 def read_tau_bench_tasks(folder: Path) -> tuple[Task, ...]:
@@ -263,7 +247,7 @@ def _read_json(path: Path, content: bytes | None) -> Any:
     except (ValueError, RecursionError) as error:
         raise DataError(path, None, None, str(error), "JSON") from error
     if repeated:
-        owner, key = repeated[0]
+        owner, key = repeated[-1]  # the outermost, which no other repeated key has dropped
         record, *fields = (*(_path_to(owner, value) or ()), key)
         raise DataError(path, record, ".".join(fields) or None, f"the key {key!r} again", "each key once")
     return value
@@ -294,6 +278,8 @@ def _refusal(path: Path, record: str | None, error: PydanticError, raw: object) 
             wanted = "no key of this name"
         case "model_type" | "model_attributes_type" | "dict_type":
             wanted = "an object"
+        case "tuple_type":
+            wanted = "a list"
         case "union_tag_not_found" | "union_tag_invalid":
             tag = first["ctx"]["discriminator"].strip("'")
             place.append(tag)

@@ -45,9 +45,10 @@ def read_task_module(path: Path, content: bytes) -> list[ModuleTask]:
             for index, node in enumerate(_task_list(path, module))
         ]
     except SyntaxError as error:
-        raise DataError(path, f"line {error.lineno} column {error.offset}", None, error.msg, "Python") from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(path, None, None, str(error), "Python") from error
+        record = f"line {error.lineno} column {error.offset}" if error.lineno else None
+        raise DataError(path, record, None, error.msg, "Python") from error
+    except (ValueError, RecursionError, MemoryError) as error:  # the parser's answers to text it cannot hold
+        raise DataError(path, None, None, str(error) or type(error).__name__, "Python that can be parsed") from error
 
 
 def _task_list(path: Path, module: ast.Module) -> list[ast.expr]:

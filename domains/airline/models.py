@@ -25,7 +25,7 @@ def _extra_column() -> Any:
 class User(AirlineTable, table=True):
     """A customer's profile."""
 
-    __tablename__: ClassVar[str] = "users"  # type: ignore[misc] # SQLModel declares it as a property
+    __tablename__: ClassVar[str] = "users"
 
     user_id: str = Field(primary_key=True)
     """`first_last_1234`."""
@@ -56,7 +56,7 @@ class User(AirlineTable, table=True):
 class PaymentMethod(AirlineTable, table=True):
     """A means of payment in a user's profile."""
 
-    __tablename__: ClassVar[str] = "payment_methods"  # type: ignore[misc] # SQLModel declares it as a property
+    __tablename__: ClassVar[str] = "payment_methods"
 
     user_id: str = Field(primary_key=True, foreign_key="users.user_id")
     """Owner."""
@@ -77,7 +77,7 @@ class PaymentMethod(AirlineTable, table=True):
 class SavedPassenger(AirlineTable, table=True):
     """A travel companion kept in a user's profile."""
 
-    __tablename__: ClassVar[str] = "saved_passengers"  # type: ignore[misc] # SQLModel declares it as a property
+    __tablename__: ClassVar[str] = "saved_passengers"
 
     user_id: str = Field(primary_key=True, foreign_key="users.user_id")
     """Owner."""
@@ -94,7 +94,7 @@ class SavedPassenger(AirlineTable, table=True):
 class UserReservation(AirlineTable, table=True):
     """One entry of the list of reservations in a user's profile."""
 
-    __tablename__: ClassVar[str] = "user_reservations"  # type: ignore[misc] # SQLModel declares it as a property
+    __tablename__: ClassVar[str] = "user_reservations"
 
     user_id: str = Field(primary_key=True, foreign_key="users.user_id")
     """Owner."""
@@ -107,10 +107,10 @@ class UserReservation(AirlineTable, table=True):
 class Flight(AirlineTable, table=True):
     """A flight of the schedule, flown every day."""
 
-    __tablename__: ClassVar[str] = "flights"  # type: ignore[misc] # SQLModel declares it as a property
+    __tablename__: ClassVar[str] = "flights"
 
     flight_number: str = Field(primary_key=True)
-    """Such as `HAT001`."""
+    """Two or three letters and three digits."""
     position: int
     """Place in the schedule, from 0; searches answer in this order."""
     origin: str = Field(index=True)
@@ -126,7 +126,7 @@ class Flight(AirlineTable, table=True):
 class FlightDay(AirlineTable, table=True):
     """A flight on one date."""
 
-    __tablename__: ClassVar[str] = "flight_days"  # type: ignore[misc] # SQLModel declares it as a property
+    __tablename__: ClassVar[str] = "flight_days"
 
     flight_number: str = Field(primary_key=True, foreign_key="flights.flight_number")
     """Flight."""
@@ -159,7 +159,7 @@ class FlightDay(AirlineTable, table=True):
 class Reservation(AirlineTable, table=True):
     """A booking of one user for a party of passengers."""
 
-    __tablename__: ClassVar[str] = "reservations"  # type: ignore[misc] # SQLModel declares it as a property
+    __tablename__: ClassVar[str] = "reservations"
 
     reservation_id: str = Field(primary_key=True)
     """Six capital letters and digits."""
@@ -188,7 +188,7 @@ class Reservation(AirlineTable, table=True):
 class ReservationFlight(AirlineTable, table=True):
     """A segment of a reservation."""
 
-    __tablename__: ClassVar[str] = "reservation_flights"  # type: ignore[misc] # SQLModel declares it as a property
+    __tablename__: ClassVar[str] = "reservation_flights"
 
     reservation_id: str = Field(primary_key=True, foreign_key="reservations.reservation_id")
     """Reservation."""
@@ -211,7 +211,7 @@ class ReservationFlight(AirlineTable, table=True):
 class ReservationPassenger(AirlineTable, table=True):
     """A traveller of a reservation."""
 
-    __tablename__: ClassVar[str] = "reservation_passengers"  # type: ignore[misc] # SQLModel declares it as a property
+    __tablename__: ClassVar[str] = "reservation_passengers"
 
     reservation_id: str = Field(primary_key=True, foreign_key="reservations.reservation_id")
     """Reservation."""
@@ -230,7 +230,7 @@ class ReservationPassenger(AirlineTable, table=True):
 class ReservationPayment(AirlineTable, table=True):
     """An entry of a reservation's payment history: paid is positive, refunded negative."""
 
-    __tablename__: ClassVar[str] = "reservation_payments"  # type: ignore[misc] # SQLModel declares it as a property
+    __tablename__: ClassVar[str] = "reservation_payments"
 
     reservation_id: str = Field(primary_key=True, foreign_key="reservations.reservation_id")
     """Reservation."""
@@ -247,7 +247,7 @@ class ReservationPayment(AirlineTable, table=True):
 class Handoff(AirlineTable, table=True):
     """A conversation that was handed over to a human agent."""
 
-    __tablename__: ClassVar[str] = "handoffs"  # type: ignore[misc] # SQLModel declares it as a property
+    __tablename__: ClassVar[str] = "handoffs"
 
     position: int = Field(primary_key=True)
     """Order of the handoffs, from 0."""

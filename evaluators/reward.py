@@ -1,0 +1,57 @@
+"""The reward of a finished trial: the product of what its protocol gates on.
+
+Every component is computed however the trial ended, so that a report can say what was right about it. A trial that ran
+into a limit or an error has reward 0. A trial that infrastructure broke has no reward at all.
+"""
+
+from collections.abc import Sequence
+
+from taugraph.domains.changes import NetChanges
+from taugraph.domains.domain import RowComparison
+from taugraph.domains.protocol import Protocol
+from taugraph.domains.task import Task
+from taugraph.domains.trial import Score, Termination
+from taugraph.evaluators.claims import claims_were_said
+from taugraph.evaluators.database import database_matches_goal
+
+SCORED_ENDS = frozenset({Termination.USER_STOP, Termination.TRANSFER})
+"""Ends of a conversation after which a trial can pass."""
+
+
+def score_trial(  # noqa: PLR0913 - a trial's whole evidence
+    task: Task,
+    goal: NetChanges,
+    changes: NetChanges,
+    delivered: Sequence[str],
+    protocol: Protocol,
+    comparison: RowComparison,
+) -> list[Score]:
+    """Return the deterministic evaluators' scores of a trial.
+
+    Args:
+        task: The task that was played.
+        goal: Net changes of its gold calls.
+        changes: Net changes of the trial.
+        delivered: Texts that went to the user, in order.
+        protocol: Rules of the scoring.
+        comparison: How the domain's rows are compared.
+    """
+    return [
+        database_matches_goal(changes, goal, comparison),
+        claims_were_said(task.claims, delivered, by_substring=protocol.claims_by_substring),
+    ]
+
+
+def reward_of(scores: Sequence[Score], termination: Termination) -> float | None:
+    """Return the product of the scores in [0, 1]; `None` for a trial without a score.
+
+    A score of `None` has no criterion and does not count.
+    """
+    if termination is Termination.INFRASTRUCTURE:
+        return None
+    if termination not in SCORED_ENDS:
+        return 0.0
+    reward = 1.0
+    for score in scores:
+        reward *= 1.0 if score.value is None else score.value
+    return reward

@@ -1,0 +1,464 @@
+"""What the trials of one experiment say, as a value for machines and as 80 columns of text for people.
+
+The plan is the denominator. A trial without a score is counted beside the others and moves the bounds, never a rate;
+a trial counted twice is an error, never an average. Nothing here reads a store or prints.
+"""
+
+import json
+import math
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from statistics import median
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from rich.cells import cell_len, set_cell_size
+
+from taugraph.domains.trial import Score, Termination, Trial, Usage
+from taugraph.evaluators.reliability import (
+    Estimate,
+    TaskCount,
+    infrastructure_bounds,
+    pass_at_k,
+    pass_hat_k,
+    reliability,
+)
+
+DEMONSTRATION_NOTE = (
+    "This agent is a demonstration that was given the answers: its numbers say nothing about a real agent."
+)
+"""Stands in every report of a privileged experiment."""
+
+REASON_LENGTH = 160
+"""Characters of one reason at most."""
+
+WIDTH = 80
+"""Columns of the text at most."""
+
+_NAME_WIDTH = 30
+_SHOWN_EVIDENCE = 3
+_SHOWN_TASKS = 10
+_ALL_K_UP_TO = 8
+_DASH = "\N{EN DASH}"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
+
+
+class _Plan(_Part):
+    experiment: str
+    """Name of the experiment."""
+    domain: str
+    """Name of the domain."""
+    agent: str
+    """Who played the agent."""
+    user: str
+    """Who played the user."""
+    protocol: str
+    """Rules of the conversation and the scoring."""
+    kind: Literal["run", "replay"]
+    """`run` where models spoke, `replay` where recorded conversations were scored."""
+    privileged: bool
+    """Whether the agent was given the answers."""
+    tasks: int = Field(ge=0)
+    """Planned tasks."""
+    trials: int = Field(ge=1)
+    """Trials planned for every task: the largest k."""
+
+
+class ReportIdentity(_Plan):
+    """What a report is about, as far as the trials do not say it themselves."""
+
+    scoring_version: int
+    """Version of the scoring behind the rewards."""
+    package_version: str
+    """Version of taugraph that created the experiment."""
+    fingerprint: str
+    """What must agree for a comparison."""
+
+
+class Counts(_Part):
+    """The planned trials by what they came to; what is left of `planned` was not tried."""
+
+    passed: int
+    """Scored trials that passed."""
+    failed: int
+    """Scored trials that failed."""
+    unscored: int
+    """Trials that infrastructure broke and no later attempt scored."""
+    planned: int
+    """Tasks x trials."""
+
+
+class Rate(_Part):
+    """A chance with its 95 % interval for new tasks."""
+
+    value: float | None
+    """Mean over the used tasks, in [0, 1]; `None` when no task has k scored trials."""
+    low: float | None
+    """Lower end, in [0, 1]; `None` below two used tasks."""
+    high: float | None
+    """Upper end, in [0, 1]; `None` as `low`."""
+    used: int
+    """Tasks with at least k scored trials."""
+
+
+class Rerun(_Part):
+    """How far pass^k would move were the same tasks run again."""
+
+    half_width: float | None
+    """Half of the 95 % interval; `None` where the trials cannot say."""
+    modelled: bool
+    """Whether a beta-binomial model stood in for trials beyond k."""
+
+
+class Bounds(_Part):
+    """What pass^k would be if the unscored trials were known; `None` where they too leave every task below k."""
+
+    as_failure: float | None
+    """In [0, 1], had all of them failed."""
+    as_pass: float | None
+    """In [0, 1], had all of them passed."""
+
+
+class TrialFailure(_Part):
+    """A scored trial that did not pass."""
+
+    task_id: str
+    """Task that was played."""
+    trial: int
+    """Index of the trial, from 0."""
+    termination: Termination
+    """Why it ended."""
+    reasons: tuple[str, ...]
+    """One per score below 1, or how it ended if there is none."""
+
+
+class TaskRow(_Part):
+    """The trials of one task, counted."""
+
+    task_id: str
+    """Unique in the report."""
+    passed: int
+    """Scored trials that passed."""
+    scored: int
+    """Trials with a score."""
+    planned: int
+    """Trials of the plan."""
+
+
+class Duration(_Part):
+    """Wall time of the scored trials."""
+
+    median: float | None
+    """Seconds; `None` without a scored trial."""
+    p95: float | None
+    """Seconds that 95 % of the trials did not exceed (nearest rank); `None` as `median`."""
+
+
+class Report(_Plan):
+    """Everything one experiment says, in the order people read it."""
+
+    counts: Counts
+    """Planned trials by outcome."""
+    pass_hat_k: dict[int, Rate]
+    """Chance that k trials of a task all pass, for every k of the plan."""
+    pass_at_k: dict[int, Rate]
+    """Chance that at least one of k trials passes, for the same k."""
+    rerun: dict[int, Rerun]
+    """Noise of pass^k alone, for the same k."""
+    flip_share: float | None
+    """Share of tasks that both passed and failed, in [0, 1]; `None` without a task of two scored trials."""
+    pairwise_disagreement: float | None
+    """Chance that two trials of one task differ, in [0, 1]; `None` as `flip_share`."""
+    icc: float | None
+    """Share of the variance that lies between tasks, at most 1; `None` without variance or below two such tasks."""
+    infrastructure_bounds: dict[int, Bounds] | None
+    """Bounds of pass^k, for the same k; `None` when no trial is unscored."""
+    terminations: dict[str, int]
+    """Scored trials by how they ended, the most frequent first."""
+    failures: tuple[TrialFailure, ...]
+    """Every failed trial, in the order of the plan."""
+    tasks_table: tuple[TaskRow, ...]
+    """Every task, in the order of the plan."""
+    usage: dict[str, Usage]
+    """Tokens by actor, broken attempts included: they were spent."""
+    duration_s: Duration
+    """Wall time of a scored trial."""
+    scoring_version: int
+    """Version of the scoring behind the rewards."""
+    package_version: str
+    """Version of taugraph that created the experiment."""
+    fingerprint: str
+    """What must agree for a comparison."""
+    note: str | None
+    """What a reader must know before the numbers; `None` if nothing."""
+
+
+def build_report(
+    *,
+    identity: ReportIdentity,
+    planned: Sequence[tuple[str, int]],
+    trials: Iterable[Trial],
+    unscored: Iterable[Trial],
+) -> Report:
+    """Summarise the trials of one experiment.
+
+    Args:
+        identity: What the report is about.
+        planned: Every (task, trial) of the plan, in its order.
+        trials: Scored trials, in any order.
+        unscored: Attempts that infrastructure broke, in any order; those scored later count once, as scored.
+
+    Raises:
+        ValueError: If the plan does not fit the identity, a trial was not planned, is scored twice or is given on the
+            wrong side.
+    """
+    _check_plan(identity, planned)
+    found = _by_place(planned, _check_side(trials, is_scored=True))
+    attempts = _check_side(unscored, is_scored=False)
+    lost = _by_place(planned, attempts).keys() - found.keys()
+    scored = [found[place] for place in planned if place in found]
+    counts, ks = _task_counts(planned, scored, lost), range(1, identity.trials + 1)
+    summary, passed = reliability(counts), sum(task.passes for task in counts)
+    estimates = [pass_hat_k(counts, k, model=summary.beta_binomial) for k in ks]
+    plan = Counter(task_id for task_id, _ in planned)
+    return Report(
+        **identity.model_dump(),
+        counts=Counts(passed=passed, failed=len(scored) - passed, unscored=len(lost), planned=len(planned)),
+        pass_hat_k={e.k: _rate(e) for e in estimates},
+        pass_at_k={k: _rate(pass_at_k(counts, k)) for k in ks},
+        rerun={e.k: Rerun(half_width=e.rerun_half_width, modelled=e.rerun_is_modelled) for e in estimates},
+        flip_share=summary.flip_share,
+        pairwise_disagreement=summary.pairwise_disagreement,
+        icc=summary.icc,
+        infrastructure_bounds={k: _bounds(counts, k) for k in ks} if lost else None,
+        terminations=dict(Counter(sorted(t.termination.value for t in scored)).most_common()),
+        failures=tuple(_failure(trial) for trial in scored if trial.outcome == "failed"),
+        tasks_table=tuple(
+            TaskRow(task_id=t.task_id, passed=t.passes, scored=t.trials, planned=plan[t.task_id]) for t in counts
+        ),
+        usage=_summed_usage([*scored, *attempts]),
+        duration_s=_duration(scored),
+        note=DEMONSTRATION_NOTE if identity.privileged else None,
+    )
+
+
+def render_report(report: Report) -> str:
+    """Return the report as plain lines of at most 80 columns, without a final newline."""
+    lines = textwrap.wrap(report.note, WIDTH) if report.note else []
+    lines += [*_head(report), *_rate_table(report), *_spread(report), *_failing_tasks(report)]
+    return "\n".join(_clip(line, WIDTH) for line in lines)
+
+
+def _check_plan(identity: ReportIdentity, planned: Sequence[tuple[str, int]]) -> None:
+    tasks = len({task_id for task_id, _ in planned})
+    if len(set(planned)) < len(planned) or tasks != identity.tasks:
+        raise ValueError(
+            f"the plan does not fit: {len(planned)} trials of {tasks} tasks came, "
+            f"each trial once and {identity.tasks} tasks were wanted; pass the plan of the experiment"
+        )
+
+
+def _by_place(planned: Sequence[tuple[str, int]], trials: Iterable[Trial]) -> dict[tuple[str, int], Trial]:
+    """Return the planned trials that have a record; raises ValueError if two scores claim one place."""
+    found: dict[tuple[str, int], Trial] = {}
+    known = set(planned)
+    for trial in trials:
+        place = (trial.task_id, trial.trial)
+        if place not in known or (place in found and trial.outcome != "unscored"):
+            what = "a second score came, one was wanted" if place in known else "it was not planned"
+            raise ValueError(
+                f"trial {trial.trial} of task {trial.task_id!r} cannot be counted: {what}; "
+                "pass the records of one experiment once"
+            )
+        found[place] = trial
+    return found
+
+
+def _check_side(trials: Iterable[Trial], *, is_scored: bool) -> list[Trial]:
+    checked = list(trials)
+    for trial in checked:
+        if (trial.outcome != "unscored") is not is_scored:
+            raise ValueError(
+                f"trial {trial.trial} of task {trial.task_id!r} is {trial.outcome}: it was given "
+                f"{'among the scored' if is_scored else 'among the unscored'} trials; pass it with the others"
+            )
+    return checked
+
+
+def _task_counts(
+    planned: Sequence[tuple[str, int]], scored: Iterable[Trial], lost: Iterable[tuple[str, int]]
+) -> list[TaskCount]:
+    by_outcome = Counter((trial.task_id, trial.outcome) for trial in scored)
+    broken = Counter(task_id for task_id, _ in lost)
+    counts = []
+    for task_id in dict.fromkeys(task_id for task_id, _ in planned):
+        passed, failed = by_outcome[task_id, "passed"], by_outcome[task_id, "failed"]
+        counts.append(TaskCount(task_id, passed + failed, passed, broken[task_id]))
+    return counts
+
+
+def _rate(estimate: Estimate) -> Rate:
+    return Rate(value=estimate.value, low=estimate.low, high=estimate.high, used=estimate.tasks_used)
+
+
+def _bounds(counts: Sequence[TaskCount], k: int) -> Bounds:
+    as_failure, as_pass = infrastructure_bounds(counts, k) or (None, None)
+    return Bounds(as_failure=as_failure, as_pass=as_pass)
+
+
+def _summed_usage(trials: Iterable[Trial]) -> dict[str, Usage]:
+    totals: dict[str, Counter[str]] = {}
+    for trial in trials:
+        for actor, usage in trial.usage.items():
+            totals.setdefault(actor, Counter()).update(usage.model_dump())
+    return {actor: Usage(**totals[actor]) for actor in sorted(totals)}
+
+
+def _duration(trials: Iterable[Trial]) -> Duration:
+    seconds = sorted(trial.duration_s for trial in trials if math.isfinite(trial.duration_s))
+    if not seconds:
+        return Duration(median=None, p95=None)
+    return Duration(median=median(seconds), p95=seconds[math.ceil(0.95 * len(seconds)) - 1])
+
+
+def _failure(trial: Trial) -> TrialFailure:
+    reasons = [_reason(score) for score in trial.scores if score.value is not None and score.value < 1]
+    if not reasons:
+        words = trial.failure.message if trial.failure else ""
+        reasons = [_short(f"{trial.termination}: {words}" if words else trial.termination.value)]
+    return TrialFailure(task_id=trial.task_id, trial=trial.trial, termination=trial.termination, reasons=tuple(reasons))
+
+
+def _reason(score: Score) -> str:
+    shown = filter(None, map(_evidence, score.evidence))
+    return _short(f"{score.key}: {'; '.join(islice(shown, _SHOWN_EVIDENCE)) or f'{score.value:.3g}'}")
+
+
+def _evidence(entry: dict[str, Any]) -> str:
+    """Return one object of evidence in words; nothing for a claim that was said, which is no reason to fail."""
+    if "claim" in entry and "said_in" in entry:
+        return f"{entry['claim']!r} was not said" if entry["said_in"] is None else ""
+    fields = entry.get("fields")
+    if not isinstance(fields, dict):
+        return ", ".join(f"{name} {value!r}" for name, value in entry.items())
+    place = " ".join(
+        value if isinstance(value, str) else json.dumps(value) for name, value in entry.items() if name != "fields"
+    )
+    return "; ".join(f"{place}{_difference(name, pair)}" for name, pair in fields.items())
+
+
+def _difference(name: str, pair: Any) -> str:
+    field = f" {name}" if name.startswith("(") else f".{name}"
+    if isinstance(pair, dict) and pair.keys() == {"expected", "got"}:
+        return f"{field} expected {pair['expected']!r}, got {pair['got']!r}"
+    return f"{field} {pair!r}"
+
+
+def _short(text: str) -> str:
+    printable = _printable(text[: REASON_LENGTH + 1])
+    return printable if len(printable) <= REASON_LENGTH else f"{printable[: REASON_LENGTH - 1]}…"
+
+
+def _printable(text: str) -> str:
+    """Escape what would break a line or a terminal: control characters, separators, lone surrogates."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _clip(text: str, width: int) -> str:
+    text = _printable(text)
+    return text if cell_len(text) <= width else f"{set_cell_size(text, width - 1).rstrip()}…"
+
+
+def _wrap(parts: Sequence[str]) -> Iterator[str]:
+    """Join parts by dots into as few lines as hold them."""
+    line = ""
+    for part in parts:
+        longer = f"{line} · {part}" if line else part
+        if line and cell_len(longer) > WIDTH:
+            yield line
+            longer = part
+        line = longer
+    yield line
+
+
+def _number(value: float | None, digits: int = 3) -> str:
+    if value is None:
+        return "—"
+    text = f"{round(value, digits) + 0.0:.{digits}f}"  # adding 0.0 turns -0.0 into 0.0
+    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+
+
+def _head(report: Report) -> Iterator[str]:
+    counts = report.counts
+    scored = counts.passed + counts.failed
+    domain, agent, user = (_clip(name, _NAME_WIDTH) for name in (report.domain, report.agent, report.user))
+    parts = [
+        domain,
+        f"agent {agent} vs user {user}",
+        f"{report.tasks} tasks x {report.trials}",
+        f"{scored}/{counts.planned} valid",
+        f"{counts.unscored} infra",
+    ]
+    if untried := counts.planned - scored - counts.unscored:
+        parts.append(f"{untried} not tried")
+    return _wrap(parts)
+
+
+def _rate_table(report: Report) -> Iterator[str]:
+    """Return a line per k; of a long plan the first ones, the powers of two and the last."""
+    shown = [k for k in report.pass_hat_k if k <= _ALL_K_UP_TO or k & (k - 1) == 0 or k == report.trials]
+    name_width = len(f"pass^{report.trials}")
+    starred = max((k for k in shown if report.rerun[k].modelled), default=0)
+    yield f"{'':{name_width}}{'est':>7}    95% (new tasks)   re-run ±   used"
+    for k in shown:
+        rate, rerun = report.pass_hat_k[k], report.rerun[k]
+        interval = _interval(rate.low, rate.high)
+        noise = _number(rerun.half_width) + "*" * rerun.modelled
+        used = f"{rate.used}/{report.tasks}"
+        line = f"{f'pass^{k}':{name_width}}{_number(rate.value):>7}    {interval:<15}    {noise:<6}  {used:>6}"
+        yield line + "   (* beta-binomial)" * (k == starred)
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "—" if low is None or high is None else f"{_number(low)} {_DASH} {_number(high)}"
+
+
+def _spread(report: Report) -> Iterator[str]:
+    repeated = [task for task in report.tasks_table if task.scored > 1]
+    flaky = sum(0 < task.passed < task.scored for task in repeated)
+    yield from _wrap(
+        [
+            f"flaky {flaky}/{len(repeated)}" if repeated else "flaky —",
+            f"disagreement {_number(report.pairwise_disagreement)}",
+            f"ICC {_number(report.icc, 2)}",
+            f"pass@{report.trials} {_number(report.pass_at_k[report.trials].value)}",
+        ]
+    )
+    if bounds := report.infrastructure_bounds:
+        ends = (f"pass^{k} {_interval(bounds[k].as_failure, bounds[k].as_pass)}" for k in sorted({1, report.trials}))
+        yield from _wrap(["infra as failures or as passes:", *ends])
+    if report.terminations.keys() - {Termination.USER_STOP.value}:
+        yield from _wrap([f"{name} {count}" for name, count in report.terminations.items()])
+
+
+def _failing_tasks(report: Report) -> Iterator[str]:
+    first: dict[str, TrialFailure] = {}
+    for failure in report.failures:
+        first.setdefault(failure.task_id, failure)
+    failing = [task for task in report.tasks_table if task.task_id in first]
+    failing.sort(key=lambda task: task.passed / task.scored)
+    shown = [(_clip(task.task_id, _NAME_WIDTH), task) for task in failing[:_SHOWN_TASKS]]
+    width = max((cell_len(name) for name, _ in shown), default=0)
+    for name, task in shown:
+        failure = first[task.task_id]
+        reason = failure.reasons[0]
+        if failure.termination is not Termination.USER_STOP and not reason.startswith(failure.termination):
+            reason = f"{failure.termination}, {reason}"
+        yield f"{set_cell_size(name, width)} {task.passed}/{task.scored}  {reason}"
+    if more := len(failing) - len(shown):
+        yield f"and {more} more failing {'task' if more == 1 else 'tasks'}"

@@ -1,0 +1,47 @@
+"""The trial boundary: whatever an agent or a simulated user does comes out as a value or as a failure, never as an
+exception.
+"""
+
+import asyncio
+import traceback
+from collections.abc import Awaitable
+from typing import Literal, TypeVar
+
+from taugraph.domains.errors import ModelCallError
+from taugraph.domains.trial import Failure, Termination
+from taugraph.graphs.calling import RejectedError
+
+_T = TypeVar("_T")
+_LONGEST_TRACEBACK = 8_000
+
+
+async def cross(actor: Literal["agent", "user"], asked: Awaitable[_T]) -> _T | Failure:
+    """Await what an actor was asked for; return it, or what went wrong."""
+    try:
+        return await asked
+    except ModelCallError as error:
+        return Failure(kind=error.cause, message=_clip(str(error)), actor=actor)
+    except RejectedError as error:
+        return Failure(kind="rejected_by_provider", message=_clip(str(error)), actor=actor, traceback=None)
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        raise
+    except Exception as error:  # noqa: BLE001 - this is the boundary
+        text = "".join(traceback.format_exception(error))[-_LONGEST_TRACEBACK:]
+        return Failure(
+            kind=f"{actor}_raised",
+            message=_clip(f"{type(error).__name__}: {error}"),
+            actor=actor,
+            traceback=text,
+        )
+
+
+def termination_of(failure: Failure) -> Termination:
+    """Return the end that a failure leads to: the provider's are infrastructure, the actor's are its own."""
+    own = failure.kind.endswith("_raised") or failure.kind in ("rejected_by_provider", "empty_reply")
+    if not own:
+        return Termination.INFRASTRUCTURE
+    return Termination.AGENT_ERROR if failure.actor == "agent" else Termination.USER_ERROR
+
+
+def _clip(text: str, limit: int = 1_000) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}... (cut)"

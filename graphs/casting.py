@@ -1,0 +1,142 @@
+"""Who plays: actors from their references, and the stage for a run's context.
+
+A reference is looked up once, here, when a run is set up; a wrong one is refused before the first trial.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from taugraph.domains.domain import Domain, load_domain
+from taugraph.domains.errors import ConfigurationError
+from taugraph.domains.protocol import Protocol, find_protocol
+from taugraph.graphs.agent import Agent
+from taugraph.graphs.calling import CallSettings
+from taugraph.graphs.models import ChatModels
+from taugraph.graphs.stage import Stage
+from taugraph.graphs.user import SimulatedUser
+
+
+class SimulationContext(BaseModel):
+    """Settings of a run, as the server and Studio show them; every field has a default."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    domain: str = "airline"
+    """Domain by name, or package.module:attr."""
+    data: str | None = None
+    """Folder with published files in place of the domain's own data."""
+    agent: str = "demo"
+    """Agent under test: demo, demo:RATE, or a chat model such as openai:gpt-4.1."""
+    agent_options: str = "{}"
+    """Options of the agent's model, as a JSON object."""
+    user: str = "demo"
+    """Simulated user: demo, or a chat model such as openai:gpt-4.1."""
+    user_options: str = "{}"
+    """Options of the user's model, as a JSON object."""
+    protocol: str = "strict"
+    """Rules of conversation and scoring: strict or tau-bench."""
+    timeout_s: float = Field(default=120.0, gt=0)
+    """Seconds one model call may take."""
+    attempts: int = Field(default=4, ge=1)
+    """Attempts at one model call when the provider fails."""
+
+    @property
+    def calls(self) -> CallSettings:
+        """How long and how often models are tried."""
+        return CallSettings(timeout_s=self.timeout_s, attempts=self.attempts)
+
+
+def build_agent(reference: str, options: Mapping[str, Any], domain: Domain, models: ChatModels) -> Agent:
+    """Build the agent under test.
+
+    Args:
+        reference: `demo`, `demo:RATE` with the chance of a slip in [0, 1], or a chat model's reference.
+        options: Options of the chat model, such as `base_url`.
+        domain: The domain, whose answers a demonstration agent is given.
+        models: Chat models of this run.
+
+    Raises:
+        ConfigurationError: If the reference leads nowhere, or the provider lacks a key or package.
+    """
+    from taugraph.graphs.agents.chat import ChatAgent  # noqa: PLC0415 - only what is used is imported
+    from taugraph.graphs.agents.demo import DemoAgent  # noqa: PLC0415 - only what is used is imported
+
+    if reference == "demo" or reference.startswith("demo:"):
+        _refuse_options("agent", reference, options)
+        return DemoAgent(reference, domain)
+    return ChatAgent(reference, models.build(reference, options, actor="agent"), models.calls)
+
+
+def build_user(
+    reference: str, options: Mapping[str, Any], protocol: Protocol, models: ChatModels
+) -> SimulatedUser:
+    """Build the simulated user.
+
+    Args:
+        reference: `demo`, or a chat model's reference.
+        options: Options of the chat model, such as `base_url`.
+        protocol: Decides how the user stops.
+        models: Chat models of this run.
+
+    Raises:
+        ConfigurationError: If the reference leads nowhere, or the provider lacks a key or package.
+    """
+    from taugraph.graphs.users.demo import DemoUser  # noqa: PLC0415 - only what is used is imported
+    from taugraph.graphs.users.llm import LlmUser  # noqa: PLC0415 - only what is used is imported
+
+    if reference == "demo":
+        _refuse_options("user", reference, options)
+        return DemoUser(stops_on_token=protocol.stops_on_token)
+    model = models.build(reference, options, actor="user")
+    return LlmUser(reference, model, models.calls, stops_on_token=protocol.stops_on_token)
+
+
+def build_stage(context: SimulationContext, models: ChatModels | None = None) -> Stage:
+    """Build domain, actors and protocol from their references.
+
+    Raises:
+        TaugraphError: If a reference leads nowhere or the data cannot be read; the message says what to do.
+    """
+    models = models or ChatModels(context.calls)
+    domain = load_domain(context.domain, Path(context.data) if context.data else None)
+    protocol = find_protocol(context.protocol)
+    return Stage(
+        domain=domain,
+        agent=build_agent(context.agent, read_options("agent", context.agent_options), domain, models),
+        user=build_user(context.user, read_options("user", context.user_options), protocol, models),
+        protocol=protocol,
+    )
+
+
+@lru_cache(maxsize=8)
+def stage_for(context: SimulationContext) -> Stage:
+    """Return the stage for a context, built once per process: the server asks for it at every node."""
+    return build_stage(context)
+
+
+def read_options(actor: str, text: str) -> dict[str, Any]:
+    """Read a model's options from a JSON object.
+
+    Raises:
+        ConfigurationError: If the text is something else.
+    """
+    try:
+        options = json.loads(text)
+    except ValueError as error:
+        raise ConfigurationError(
+            f"cannot read --{actor}-options: got {text!r}, wanted a JSON object such as "
+            f"'{{\"base_url\": \"http://127.0.0.1:8000/v1\"}}' ({error})"
+        ) from error
+    if not isinstance(options, dict):
+        raise ConfigurationError(f"cannot read --{actor}-options: got {text!r}, wanted a JSON object")
+    return options
+
+
+def _refuse_options(actor: str, reference: str, options: Mapping[str, Any]) -> None:
+    if options:
+        raise ConfigurationError(f"--{actor}-options are for chat models, and --{actor} is {reference!r}; leave them out")

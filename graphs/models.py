@@ -1,0 +1,76 @@
+"""The chat models of a run: one object per reference, one HTTP client for all of one provider.
+
+A model is built when the run is set up, so that a missing key or package is told before the first trial.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from taugraph.domains.errors import ConfigurationError
+from taugraph.graphs.calling import CallSettings
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+_SHARED_CLIENT_PROVIDERS = ("openai", "azure_openai")
+
+
+class ChatModels:
+    """Builds the chat models of one run and closes what they share."""
+
+    def __init__(self, calls: CallSettings | None = None, *, most_in_flight: int = 100) -> None:
+        """Prepare for calls of that length; at most so many requests are expected in flight."""
+        self.calls = calls or CallSettings()
+        self._most_in_flight = most_in_flight
+        self._models: dict[str, BaseChatModel] = {}
+        self._client: Any = None
+
+    def build(self, reference: str, options: Mapping[str, Any], *, actor: str) -> "BaseChatModel":
+        """Return the model of that reference.
+
+        Args:
+            reference: What `init_chat_model` takes, such as `openai:gpt-4.1`.
+            options: Further arguments of the model, such as `base_url`, `api_key` or `temperature`.
+            actor: `agent` or `user`, for the error.
+
+        Raises:
+            ConfigurationError: If there is no such provider, its package is missing, or it has no key.
+        """
+        name = f"{reference} {json.dumps(dict(options), sort_keys=True, default=str)}"
+        if name not in self._models:
+            self._models[name] = self._init(reference, dict(options), actor)
+        return self._models[name]
+
+    async def aclose(self) -> None:
+        """Close the shared HTTP client."""
+        if self._client is not None:
+            await self._client.close() if hasattr(self._client, "close") else await self._client.aclose()
+            self._client = None
+
+    def _init(self, reference: str, options: dict[str, Any], actor: str) -> "BaseChatModel":
+        from langchain.chat_models import init_chat_model  # noqa: PLC0415 - a second of imports, only for real models
+
+        if reference.partition(":")[0] in _SHARED_CLIENT_PROVIDERS:
+            options = {"max_retries": 0, "http_async_client": self._shared_client()} | options
+        try:
+            return init_chat_model(reference, **options)
+        except ImportError as error:
+            raise ConfigurationError(f"--{actor} {reference!r} needs a package that is missing: {error}") from error
+        except Exception as error:  # noqa: BLE001 - each provider has classes of its own; all mean wrong settings here
+            raise ConfigurationError(f"cannot use --{actor} {reference!r}: {_advice(reference, error)}") from error
+
+    def _shared_client(self) -> Any:
+        from openai import DefaultAsyncHttpxClient  # noqa: PLC0415 - heavy, only for this provider
+
+        if self._client is None:
+            self._client = DefaultAsyncHttpxClient(timeout=self.calls.timeout_s)
+        return self._client
+
+
+def _advice(reference: str, error: Exception) -> str:
+    text = " ".join(str(error).split())
+    if "api_key" in text or "API_KEY" in text or "credentials" in text:
+        provider = reference.partition(":")[0].upper()
+        return f"no key was found; set {provider}_API_KEY in the environment, or use the built-in `demo`"
+    return f"{text[:300]}; write PROVIDER:MODEL such as openai:gpt-4.1, or demo"

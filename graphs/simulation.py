@@ -1,0 +1,87 @@
+"""The simulation graph: `user`, `agent`, `tools` and `score` as nodes of one state graph.
+
+    START -> user -> agent -> tools -> agent ... -> score -> END
+
+Nodes are joined by conditional edges, so that a state edited and forked in Studio knows its next node. The graph carries
+no checkpointer; whoever runs it brings one.
+"""
+
+import asyncio
+from typing import Literal
+
+from langchain_core.messages import AIMessage
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+
+from taugraph.graphs import nodes
+from taugraph.graphs.casting import SimulationContext, stage_for
+from taugraph.graphs.delivery import has_calls
+from taugraph.graphs.stage import Stage
+from taugraph.graphs.state import SimulationInput, SimulationOutput, SimulationState
+
+Simulation = CompiledStateGraph[SimulationState, SimulationContext, SimulationInput, SimulationOutput]
+"""The compiled graph."""
+
+
+def build_simulation(stage: Stage | None = None) -> Simulation:
+    """Build the graph.
+
+    Args:
+        stage: Domain, actors and protocol of a run; `None` to take them from the run's context, as the server does.
+    """
+
+    def current(runtime: Runtime[SimulationContext]) -> Stage:
+        return stage if stage is not None else stage_for(runtime.context or SimulationContext())
+
+    async def current_aside(runtime: Runtime[SimulationContext]) -> Stage:
+        """Build the stage in a thread: it reads files, which must not hold up the server's event loop."""
+        return stage if stage is not None else await asyncio.to_thread(current, runtime)
+
+    async def user(state: SimulationState, runtime: Runtime[SimulationContext]) -> nodes.Update:
+        return await nodes.speak(await current_aside(runtime), state)
+
+    async def agent(state: SimulationState, runtime: Runtime[SimulationContext]) -> nodes.Update:
+        return await nodes.act(await current_aside(runtime), state)
+
+    # The next two touch SQLite, so they are plain functions: LangGraph runs those in worker threads.
+    def tools(state: SimulationState, runtime: Runtime[SimulationContext]) -> nodes.Update:
+        return nodes.run_tools(current(runtime), state)
+
+    def score(state: SimulationState, runtime: Runtime[SimulationContext]) -> nodes.Update:
+        return nodes.score(current(runtime), state)
+
+    builder = StateGraph(
+        SimulationState,
+        context_schema=SimulationContext,
+        input_schema=SimulationInput,
+        output_schema=SimulationOutput,
+    )
+    builder.add_node("user", user)
+    builder.add_node("agent", agent)
+    builder.add_node("tools", tools)
+    builder.add_node("score", score)
+    builder.add_edge(START, "user")
+    builder.add_conditional_edges("user", after_user)
+    builder.add_conditional_edges("agent", after_agent)
+    builder.add_conditional_edges("tools", after_tools)
+    builder.add_edge("score", END)
+    return builder.compile(name="simulation")
+
+
+def after_user(state: SimulationState) -> Literal["agent", "score"]:
+    """Go on to the agent unless the trial has ended."""
+    return "score" if state.get("termination") else "agent"
+
+
+def after_agent(state: SimulationState) -> Literal["tools", "user", "score"]:
+    """Run the calls of the agent's message, or deliver its words."""
+    if state.get("termination"):
+        return "score"
+    last = state["messages"][-1]
+    return "tools" if isinstance(last, AIMessage) and has_calls(last) else "user"
+
+
+def after_tools(state: SimulationState) -> Literal["agent", "score"]:
+    """Go back to the agent unless the trial has ended."""
+    return "score" if state.get("termination") else "agent"

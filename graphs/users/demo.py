@@ -1,0 +1,76 @@
+"""A demonstration user: a scripted chat model that tells what it knows when asked, agrees, and hangs up when all is done.
+
+It speaks through the same adapter as a real model.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+from taugraph.domains.protocol import STOP_TOKEN
+from taugraph.domains.task import Scenario
+from taugraph.graphs.calling import CallSettings
+from taugraph.graphs.users.llm import LlmUser
+from taugraph.graphs.user import UserTurn, UserView
+
+
+class DemoUser:
+    """Plays a scenario without a model."""
+
+    reference = "demo"
+
+    def __init__(self, *, stops_on_token: bool = False) -> None:
+        self._stops_on_token = stops_on_token
+
+    async def speak(self, view: UserView) -> UserTurn:
+        """Return the next turn of the script."""
+        model = DemoUserModel(scenario=view.scenario, stops_on_token=self._stops_on_token)
+        user = LlmUser(self.reference, model, CallSettings(), stops_on_token=self._stops_on_token)
+        return await user.speak(view)
+
+
+class DemoUserModel(BaseChatModel):
+    """The script as a LangChain chat model: the next turn follows from the agent's last words."""
+
+    scenario: Scenario
+    """What the user is told."""
+    stops_on_token: bool = False
+    """Whether it stops by the token instead of by hanging up."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "taugraph-demo-user"
+
+    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Any:
+        """Accept the tool for hanging up; the script already knows it."""
+        return self
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        turns = sum(isinstance(message, AIMessage) for message in messages)
+        reply = self._opening() if turns == 0 else self._answer(messages[-1].text, is_first=turns == 1)
+        return ChatResult(generations=[ChatGeneration(message=reply)])
+
+    def _opening(self) -> AIMessage:
+        return AIMessage(self.scenario.opening or "Hello, I need some help, please.")
+
+    def _answer(self, heard: str, *, is_first: bool) -> AIMessage:
+        if is_first:
+            return AIMessage(". ".join(self.scenario.known) or self.scenario.instructions)
+        if "anything else" not in heard and "?" in heard:
+            return AIMessage("Yes, please go ahead.")
+        return self._farewell()
+
+    def _farewell(self) -> AIMessage:
+        if self.stops_on_token:
+            return AIMessage(STOP_TOKEN)
+        return AIMessage("", tool_calls=[{"name": "end_conversation", "args": {}, "id": "hang-up"}])

@@ -1,0 +1,1 @@
+"""Stand-ins the tests and benchmarks run against."""
