@@ -218,9 +218,8 @@ def build_report(
             wrong side.
     """
     _check_plan(identity, planned)
-    found = _by_place(planned, _check_side(trials, is_scored=True))
-    attempts = _check_side(unscored, is_scored=False)
-    lost = _by_place(planned, attempts).keys() - found.keys()
+    found, attempts = _by_place(planned, trials, are_scored=True), list(unscored)
+    lost = _by_place(planned, attempts, are_scored=False).keys() - found.keys()
     scored = [found[place] for place in planned if place in found]
     counts, ks = _task_counts(planned, scored, lost), range(1, identity.trials + 1)
     summary, passed = reliability(counts), sum(task.passes for task in counts)
@@ -263,31 +262,25 @@ def _check_plan(identity: ReportIdentity, planned: Sequence[tuple[str, int]]) ->
         )
 
 
-def _by_place(planned: Sequence[tuple[str, int]], trials: Iterable[Trial]) -> dict[tuple[str, int], Trial]:
-    """Return the planned trials that have a record; raises ValueError if two scores claim one place."""
+def _by_place(
+    planned: Sequence[tuple[str, int]], trials: Iterable[Trial], *, are_scored: bool
+) -> dict[tuple[str, int], Trial]:
     found: dict[tuple[str, int], Trial] = {}
     known = set(planned)
     for trial in trials:
-        place = (trial.task_id, trial.trial)
-        if place not in known or (place in found and trial.outcome != "unscored"):
-            what = "a second score came, one was wanted" if place in known else "it was not planned"
+        place, is_scored = (trial.task_id, trial.trial), trial.outcome != "unscored"
+        wrong = "it was not planned" if place not in known else ""
+        if is_scored is not are_scored:
+            wrong = f"it is {trial.outcome} and came among the {'scored' if are_scored else 'unscored'} trials"
+        elif is_scored and place in found:
+            wrong = "a second score came, one was wanted"
+        if wrong:
             raise ValueError(
-                f"trial {trial.trial} of task {trial.task_id!r} cannot be counted: {what}; "
-                "pass the records of one experiment once"
+                f"trial {trial.trial} of task {trial.task_id!r} cannot be counted: {wrong}; "
+                "pass the records of one experiment once, each on its side"
             )
         found[place] = trial
     return found
-
-
-def _check_side(trials: Iterable[Trial], *, is_scored: bool) -> list[Trial]:
-    checked = list(trials)
-    for trial in checked:
-        if (trial.outcome != "unscored") is not is_scored:
-            raise ValueError(
-                f"trial {trial.trial} of task {trial.task_id!r} is {trial.outcome}: it was given "
-                f"{'among the scored' if is_scored else 'among the unscored'} trials; pass it with the others"
-            )
-    return checked
 
 
 def _task_counts(
@@ -326,12 +319,18 @@ def _duration(trials: Iterable[Trial]) -> Duration:
     return Duration(median=median(seconds), p95=seconds[math.ceil(0.95 * len(seconds)) - 1])
 
 
-def _failure(trial: Trial) -> TrialFailure:
+def failure_reasons(trial: Trial) -> list[str]:
+    """Say why a trial failed: each score below 1 with its evidence, or how the trial ended."""
     reasons = [_reason(score) for score in trial.scores if score.value is not None and score.value < 1]
     if not reasons:
         words = trial.failure.message if trial.failure else ""
         reasons = [_short(f"{trial.termination}: {words}" if words else trial.termination.value)]
-    return TrialFailure(task_id=trial.task_id, trial=trial.trial, termination=trial.termination, reasons=tuple(reasons))
+    return reasons
+
+
+def _failure(trial: Trial) -> TrialFailure:
+    reasons = tuple(failure_reasons(trial))
+    return TrialFailure(task_id=trial.task_id, trial=trial.trial, termination=trial.termination, reasons=reasons)
 
 
 def _reason(score: Score) -> str:
@@ -347,7 +346,9 @@ def _evidence(entry: dict[str, Any]) -> str:
     if not isinstance(fields, dict):
         return ", ".join(f"{name} {value!r}" for name, value in entry.items())
     place = " ".join(
-        value if isinstance(value, str) else json.dumps(value) for name, value in entry.items() if name != "fields"
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in entry.items()
+        if name != "fields"
     )
     return "; ".join(f"{place}{_difference(name, pair)}" for name, pair in fields.items())
 
@@ -374,12 +375,12 @@ def _clip(text: str, width: int) -> str:
     return text if cell_len(text) <= width else f"{set_cell_size(text, width - 1).rstrip()}…"
 
 
-def _wrap(parts: Sequence[str]) -> Iterator[str]:
+def _wrap(*parts: str) -> Iterator[str]:
     """Join parts by dots into as few lines as hold them."""
-    line = ""
-    for part in parts:
-        longer = f"{line} · {part}" if line else part
-        if line and cell_len(longer) > WIDTH:
+    line = parts[0]
+    for part in parts[1:]:
+        longer = f"{line} · {part}"
+        if cell_len(longer) > WIDTH:
             yield line
             longer = part
         line = longer
@@ -397,16 +398,15 @@ def _head(report: Report) -> Iterator[str]:
     counts = report.counts
     scored = counts.passed + counts.failed
     domain, agent, user = (_clip(name, _NAME_WIDTH) for name in (report.domain, report.agent, report.user))
-    parts = [
+    untried = counts.planned - scored - counts.unscored
+    return _wrap(
         domain,
         f"agent {agent} vs user {user}",
         f"{report.tasks} tasks x {report.trials}",
         f"{scored}/{counts.planned} valid",
         f"{counts.unscored} infra",
-    ]
-    if untried := counts.planned - scored - counts.unscored:
-        parts.append(f"{untried} not tried")
-    return _wrap(parts)
+        *([f"{untried} not tried"] if untried else []),
+    )
 
 
 def _rate_table(report: Report) -> Iterator[str]:
@@ -432,18 +432,16 @@ def _spread(report: Report) -> Iterator[str]:
     repeated = [task for task in report.tasks_table if task.scored > 1]
     flaky = sum(0 < task.passed < task.scored for task in repeated)
     yield from _wrap(
-        [
-            f"flaky {flaky}/{len(repeated)}" if repeated else "flaky —",
-            f"disagreement {_number(report.pairwise_disagreement)}",
-            f"ICC {_number(report.icc, 2)}",
-            f"pass@{report.trials} {_number(report.pass_at_k[report.trials].value)}",
-        ]
+        f"flaky {flaky}/{len(repeated)}" if repeated else "flaky —",
+        f"disagreement {_number(report.pairwise_disagreement)}",
+        f"ICC {_number(report.icc, 2)}",
+        f"pass@{report.trials} {_number(report.pass_at_k[report.trials].value)}",
     )
     if bounds := report.infrastructure_bounds:
         ends = (f"pass^{k} {_interval(bounds[k].as_failure, bounds[k].as_pass)}" for k in sorted({1, report.trials}))
-        yield from _wrap(["infra as failures or as passes:", *ends])
+        yield from _wrap("if all infra failed or passed", *ends)
     if report.terminations.keys() - {Termination.USER_STOP.value}:
-        yield from _wrap([f"{name} {count}" for name, count in report.terminations.items()])
+        yield from _wrap("ended", *(f"{name} {count}" for name, count in report.terminations.items()))
 
 
 def _failing_tasks(report: Report) -> Iterator[str]:

@@ -40,10 +40,26 @@ class SimulationContext(BaseModel):
     """Options of the user's model, as a JSON object."""
     protocol: str = "strict"
     """Rules of conversation and scoring: strict or tau-bench."""
+    max_turns: int | None = Field(default=None, ge=1)
+    """User messages at most; unset for the protocol's limit."""
+    max_steps: int | None = Field(default=None, ge=1)
+    """Agent messages at most; unset for the protocol's limit."""
+    max_tool_errors: int | None = Field(default=None, ge=1)
+    """Tool errors in a row at most; unset for the protocol's limit."""
     timeout_s: float = Field(default=120.0, gt=0)
     """Seconds one model call may take."""
     attempts: int = Field(default=4, ge=1)
     """Attempts at one model call when the provider fails."""
+
+    def rules(self) -> Protocol:
+        """Return the protocol with this run's limits.
+
+        Raises:
+            UnknownNameError: If there is no such protocol.
+        """
+        limits = {"max_turns": self.max_turns, "max_steps": self.max_steps, "max_tool_errors": self.max_tool_errors}
+        chosen = {name: value for name, value in limits.items() if value is not None}
+        return find_protocol(self.protocol).model_copy(update=chosen)
 
     @property
     def calls(self) -> CallSettings:
@@ -104,7 +120,7 @@ def build_stage(context: SimulationContext, models: ChatModels | None = None) ->
     """
     models = models or ChatModels(context.calls)
     domain = load_domain(context.domain, Path(context.data) if context.data else None)
-    protocol = find_protocol(context.protocol)
+    protocol = context.rules()
     return Stage(
         domain=domain,
         agent=build_agent(context.agent, read_options("agent", context.agent_options), domain, models),

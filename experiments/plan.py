@@ -1,0 +1,121 @@
+"""What is to be played: which tasks, how often, and under which identity.
+
+The identity is everything that can move a score. Its digest, the fingerprint, decides whether a run may be resumed or
+compared; where it differs, the differing keys are named.
+"""
+
+import json
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import taugraph
+from taugraph.domains.domain import Domain
+from taugraph.domains.errors import ConfigurationError, UnknownNameError
+from taugraph.domains.task import Task
+from taugraph.domains.trial import SCORING_VERSION
+from taugraph.experiments.settings import RunSettings, without_secrets
+from taugraph.graphs.stage import Stage
+
+Identity = dict[str, str]
+"""What can move a score, name by name."""
+
+
+def select_tasks(domain: Domain, settings: RunSettings) -> list[Task]:
+    """Return the tasks to play, in the order of the data.
+
+    Raises:
+        UnknownNameError: If a task or split does not exist.
+        ConfigurationError: If nothing is left to play.
+    """
+    if settings.tasks:
+        chosen = [domain.task(task_id) for task_id in dict.fromkeys(settings.tasks)]
+        if settings.split is not None:
+            chosen = [task for task in chosen if settings.split in task.splits]
+    else:
+        chosen = _of_split(domain, settings.split)
+    chosen = chosen[: settings.limit]
+    if not chosen:
+        raise ConfigurationError(f"no task of {domain.name!r} is left to play; loosen --tasks, --split or --limit")
+    return chosen
+
+
+def _of_split(domain: Domain, split: str | None) -> list[Task]:
+    known = domain.splits()
+    if split is not None and split not in known:
+        raise UnknownNameError("split", split, known)
+    wanted = split or ("test" if "test" in known else None)
+    return [task for task in domain.tasks if wanted is None or wanted in task.splits]
+
+
+def check_gold(stage: Stage, tasks: Sequence[Task]) -> None:
+    """Work out every task's goal before the first trial.
+
+    Raises:
+        TaskInvalidError: If a gold call is refused under a protocol where that makes the task invalid.
+    """
+    for task in tasks:
+        stage.goal(task)
+
+
+def identity_of(stage: Stage, settings: RunSettings, tasks: Sequence[Task]) -> Identity:
+    """Return everything that can move a score of this run, name by name."""
+    domain = stage.domain
+    return {
+        "domain": domain.name,
+        "dialect": domain.dialect.model_dump_json(),
+        "seed_data": domain.seed.content_hash,
+        "policy": _digest(domain.policy),
+        "tasks": _digest("\n".join(task.model_dump_json() for task in tasks)),
+        "tools": _digest(json.dumps([_tool_text(tool) for tool in stage.executor.tools])),
+        "protocol": stage.protocol.model_dump_json(),
+        "agent": stage.agent.reference,
+        "agent_options": json.dumps(without_secrets(settings.agent_options), sort_keys=True),
+        "user": stage.user.reference,
+        "user_options": json.dumps(without_secrets(settings.user_options), sort_keys=True),
+        "user_prompt": _digest(_user_prompt()),
+        "trials": str(settings.trials),
+        "seed": str(settings.seed),
+        "scoring_version": str(SCORING_VERSION),
+    }
+
+
+def fingerprint_of(identity: Identity) -> str:
+    """Return the digest of an identity."""
+    return _digest(json.dumps(identity, sort_keys=True))
+
+
+def differing_keys(first: Identity, second: Identity) -> list[str]:
+    """Return the names in which two identities differ, sorted."""
+    return sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
+
+
+def check_same_identity(name: str, stored: Identity, now: Identity) -> None:
+    """Refuse to go on with an experiment under another identity.
+
+    Raises:
+        ConfigurationError: If they differ; the message names the keys.
+    """
+    if keys := differing_keys(stored, now):
+        shown = "; ".join(f"{key}: was {stored.get(key)!s:.60}, is {now.get(key)!s:.60}" for key in keys)
+        raise ConfigurationError(
+            f"experiment {name!r} cannot go on under other conditions ({shown}); "
+            f"restore them, or start a new experiment with --name"
+        )
+
+
+def package_version() -> str:
+    """Return the version of taugraph."""
+    return taugraph.__version__
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def _tool_text(tool: object) -> str:
+    return f"{getattr(tool, 'name', '')}: {getattr(tool, 'description', '')} {getattr(tool, 'args', '')}"
+
+
+def _user_prompt() -> str:
+    return (Path(taugraph.__file__).parent / "graphs" / "users" / "llm.md").read_text(encoding="utf-8")
