@@ -39,7 +39,9 @@ Agent = Annotated[str | None, typer.Option(help="Agent under test: demo, demo:RA
 User = Annotated[str | None, typer.Option(help="Simulated user: demo, or PROVIDER:MODEL.")]
 AgentOptions = Annotated[str | None, typer.Option(help="Options of the agent's model, a JSON object.")]
 UserOptions = Annotated[str | None, typer.Option(help="Options of the user's model, a JSON object.")]
-Trials = Annotated[int | None, typer.Option("--trials", "-k", help="Trials of every task: the k of pass^k. Default: 4.")]
+Trials = Annotated[
+    int | None, typer.Option("--trials", "-k", help="Trials of every task: the k of pass^k. Default: 4.")
+]
 Tasks = Annotated[str | None, typer.Option(help="Task ids, separated by commas.")]
 Split = Annotated[str | None, typer.Option(help="Split of the tasks; test where there is one.")]
 Limit = Annotated[int | None, typer.Option(help="Take only the first so many tasks.")]
@@ -113,7 +115,7 @@ def resume(  # noqa: PLR0913 - one parameter per option
 
 
 @app.command()
-def replay(
+def replay(  # noqa: PLR0913 - one parameter per option
     file: Annotated[Path, typer.Argument(help="Recorded conversations in tau-bench's results format.")],
     domain: Annotated[str | None, typer.Option(help="Domain they were recorded on.")] = None,
     data: Data = None,

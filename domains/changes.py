@@ -1,8 +1,8 @@
 """What a trial changed in its domain database, as plain JSON.
 
 `NetChanges` maps table -> key -> `[before, after]`. A key is the JSON text of the primary-key values in column order;
-`before` is the row of the seed and `after` the row now, each an object of column values or `None` where the row does not
-exist. A row that came back to its first value is not a change and never stands here.
+`before` is the row of the seed and `after` the row now, each an object of column values, or `None` where the row does
+not exist. A row that came back to its first value is not a change and never stands here.
 """
 
 import json

@@ -1,7 +1,7 @@
 """A domain: one world an agent can be tried in, as a value.
 
-It joins tables, seed rows, policy, tools, tasks and a fixed clock. It holds no database and no connection, so any number
-of trials may share it. Third parties publish theirs in the entry-point group `taugraph.domains` or name it as
+It joins tables, seed rows, policy, tools, tasks and a fixed clock. It holds no database and no connection, so any
+number of trials may share it. Third parties publish theirs in the entry-point group `taugraph.domains` or name it as
 `package.module:attr`.
 """
 

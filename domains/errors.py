@@ -35,7 +35,9 @@ class DataError(TaugraphError):
     def __init__(self, file: Path | str, record: str | None, field: str | None, got: object, wanted: str) -> None:
         self.file, self.record, self.field, self.got, self.wanted = file, record, field, got, wanted
         place = "".join(f", {name} {value}" for name, value in (("record", record), ("field", field)) if value)
-        super().__init__(f"cannot read {file}{place}: got {_short(got)}, wanted {wanted}; correct the file and run again")
+        super().__init__(
+            f"cannot read {file}{place}: got {_short(got)}, wanted {wanted}; correct the file and run again"
+        )
 
 
 class TaskInvalidError(TaugraphError):

@@ -33,9 +33,7 @@ def database_matches_goal(actual: NetChanges, goal: NetChanges, comparison: RowC
     return Score(key=KEY, value=0.0 if evidence else 1.0, evidence=evidence)
 
 
-def _keyed_differences(
-    actual: NetChanges, goal: NetChanges, comparison: RowComparison
-) -> Iterator[dict[str, Any]]:
+def _keyed_differences(actual: NetChanges, goal: NetChanges, comparison: RowComparison) -> Iterator[dict[str, Any]]:
     for table in sorted(actual.keys() | goal.keys()):
         if table in comparison.unordered:
             continue
@@ -73,9 +71,7 @@ def _same(expected: Any, got: Any) -> bool:
     return type(expected) is type(got) and bool(expected == got)
 
 
-def _unordered_differences(
-    actual: NetChanges, goal: NetChanges, comparison: RowComparison
-) -> Iterator[dict[str, Any]]:
+def _unordered_differences(actual: NetChanges, goal: NetChanges, comparison: RowComparison) -> Iterator[dict[str, Any]]:
     for table, position in sorted(comparison.unordered.items()):
         left_out = comparison.ignored.get(table, frozenset()) | {position}
         ours, wanted = _balance(actual, table, left_out), _balance(goal, table, left_out)

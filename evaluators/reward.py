@@ -18,7 +18,7 @@ SCORED_ENDS = frozenset({Termination.USER_STOP, Termination.TRANSFER})
 """Ends of a conversation after which a trial can pass."""
 
 
-def score_trial(  # noqa: PLR0913 - a trial's whole evidence
+def score_trial(
     task: Task,
     goal: NetChanges,
     changes: NetChanges,

@@ -65,8 +65,10 @@ class Player:
         state = (await self._graph.aget_state(config)).values
         if not self._keeps:
             await self._saver.adelete_thread(thread_id)
-        return as_trial(state, failure, started_at=started, duration_s=time.perf_counter() - clock) if state else Trial(
-            task_id=task_id, trial=trial, seed=seed, termination=Termination.INFRASTRUCTURE, failure=failure
+        return (
+            as_trial(state, failure, started_at=started, duration_s=time.perf_counter() - clock)
+            if state
+            else Trial(task_id=task_id, trial=trial, seed=seed, termination=Termination.INFRASTRUCTURE, failure=failure)
         )
 
     def thread_id(self, task_id: str, trial: int) -> str:

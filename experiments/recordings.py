@@ -76,7 +76,10 @@ def load_recordings(path: Path) -> list[Recording]:
         recording = _as_recording(path, index, document)
         if recording.place in recordings:
             raise DataError(
-                path, f"number {index}", "trial", f"task {recording.task_id} trial {recording.trial} once more",
+                path,
+                f"number {index}",
+                "trial",
+                f"task {recording.task_id} trial {recording.trial} once more",
                 "every trial of a task once",
             )
         recordings[recording.place] = recording

@@ -31,7 +31,6 @@ OnTrial = Callable[[Trial], None]
 """Told of every trial after it was stored."""
 
 
-
 def new_name(domain: str) -> str:
     """Return a name for an experiment: domain, moment and a few random letters."""
     return f"{domain.partition(':')[0].rpartition('.')[2]}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
@@ -113,7 +112,7 @@ def resume_run(name: str, store: Store, **given: Any) -> Run:
     Args:
         name: The experiment.
         store: Where it is kept.
-        given: Settings to give anew: `concurrency`, `agent_options`, `user_options`, `data`; `None` for the stored ones.
+        given: Settings to give anew, such as `concurrency`; `None` for the stored ones.
 
     Raises:
         UnknownNameError: If there is no such experiment.
@@ -121,7 +120,9 @@ def resume_run(name: str, store: Store, **given: Any) -> Run:
     """
     experiment = store.experiment(name)
     if experiment.kind != "run":
-        raise ConfigurationError(f"experiment {name!r} is a replay of recorded conversations; run `taugraph replay` again")
+        raise ConfigurationError(
+            f"experiment {name!r} is a replay of recorded conversations; run `taugraph replay` again"
+        )
     stored = dict(experiment.configuration)
     identity = stored.pop("identity")
     settings = restored(stored, **given)
@@ -133,7 +134,7 @@ def resume_run(name: str, store: Store, **given: Any) -> Run:
     return Run(name, settings, store, stage, models)
 
 
-def new_experiment(  # noqa: PLR0913 - the parts of one record
+def new_experiment(
     name: str,
     kind: Any,
     plan: dict[str, Any],

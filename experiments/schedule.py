@@ -1,6 +1,7 @@
 """The schedule: trials side by side, each handed over the moment it ends.
 
-Places are played trial by trial across all tasks, so that a run that is cut short has about as many trials of each task.
+Places are played trial by trial across all tasks, so that a run that is cut short has about as many trials
+of each task.
 """
 
 import asyncio

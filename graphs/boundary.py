@@ -1,5 +1,6 @@
-"""The trial boundary: whatever an agent or a simulated user does comes out as a value or as a failure, never as an
-exception.
+"""The trial boundary: what an agent or a simulated user does comes out as a value or as a failure.
+
+It never comes out as an exception.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """One call of a chat model: timed, retried where waiting may help, and told apart where it fails.
 
-Provider failures become `ModelCallError` and leave the trial unscored. What the model itself wrote never does: arguments
-that are no JSON object come back as an unreadable call, which the tool executor answers with an error.
+Provider failures become `ModelCallError` and leave the trial unscored. What the model itself wrote never does:
+arguments that are no JSON object come back as an unreadable call, which the tool executor answers with an error.
 """
 
 import asyncio
@@ -75,7 +75,7 @@ async def call_model(
                     return _as_ai_message(await model.ainvoke(list(messages), **parameters))
     except ValidationError as error:
         return _unreadable(error)
-    except Exception as error:  # noqa: BLE001 - any class of any provider library; told apart right here
+    except Exception as error:
         if _rejects_conversation(error, messages):
             raise RejectedError(_describe(error)) from error
         raise ModelCallError(actor, cause_of(error), _describe(error)) from error

@@ -88,9 +88,7 @@ def build_agent(reference: str, options: Mapping[str, Any], domain: Domain, mode
     return ChatAgent(reference, models.build(reference, options, actor="agent"), models.calls)
 
 
-def build_user(
-    reference: str, options: Mapping[str, Any], protocol: Protocol, models: ChatModels
-) -> SimulatedUser:
+def build_user(reference: str, options: Mapping[str, Any], protocol: Protocol, models: ChatModels) -> SimulatedUser:
     """Build the simulated user.
 
     Args:
@@ -146,7 +144,7 @@ def read_options(actor: str, text: str) -> dict[str, Any]:
     except ValueError as error:
         raise ConfigurationError(
             f"cannot read --{actor}-options: got {text!r}, wanted a JSON object such as "
-            f"'{{\"base_url\": \"http://127.0.0.1:8000/v1\"}}' ({error})"
+            f'\'{{"base_url": "http://127.0.0.1:8000/v1"}}\' ({error})'
         ) from error
     if not isinstance(options, dict):
         raise ConfigurationError(f"cannot read --{actor}-options: got {text!r}, wanted a JSON object")
@@ -155,4 +153,6 @@ def read_options(actor: str, text: str) -> dict[str, Any]:
 
 def _refuse_options(actor: str, reference: str, options: Mapping[str, Any]) -> None:
     if options:
-        raise ConfigurationError(f"--{actor}-options are for chat models, and --{actor} is {reference!r}; leave them out")
+        raise ConfigurationError(
+            f"--{actor}-options are for chat models, and --{actor} is {reference!r}; leave them out"
+        )

@@ -54,10 +54,11 @@ class ChatModels:
         if reference.partition(":")[0] in _SHARED_CLIENT_PROVIDERS:
             options = {"max_retries": 0, "http_async_client": self._shared_client()} | options
         try:
-            return init_chat_model(reference, **options)
+            model: BaseChatModel = init_chat_model(reference, **options)
+            return model
         except ImportError as error:
             raise ConfigurationError(f"--{actor} {reference!r} needs a package that is missing: {error}") from error
-        except Exception as error:  # noqa: BLE001 - each provider has classes of its own; all mean wrong settings here
+        except Exception as error:
             raise ConfigurationError(f"cannot use --{actor} {reference!r}: {_advice(reference, error)}") from error
 
     def _shared_client(self) -> Any:

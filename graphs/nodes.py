@@ -1,5 +1,6 @@
-"""The four nodes of the simulation: `user`, `agent`, `tools`, `score`. Each returns a state update and never raises
-for what an actor did.
+"""The four nodes of the simulation: `user`, `agent`, `tools`, `score`.
+
+Each returns a state update and never raises for what an actor did.
 """
 
 from typing import Any

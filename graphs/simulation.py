@@ -2,8 +2,8 @@
 
     START -> user -> agent -> tools -> agent ... -> score -> END
 
-Nodes are joined by conditional edges, so that a state edited and forked in Studio knows its next node. The graph carries
-no checkpointer; whoever runs it brings one.
+Nodes are joined by conditional edges, so that a state edited and forked in Studio knows its next node. The graph
+carries no checkpointer; whoever runs it brings one.
 """
 
 import asyncio

@@ -167,7 +167,9 @@ def _without_validation(tool: BaseTool) -> BaseTool:
 
 def _visible_schema(tool: BaseTool) -> dict[str, Any]:
     schema = tool.tool_call_schema
-    return schema if isinstance(schema, dict) else schema.model_json_schema()
+    if isinstance(schema, dict):
+        return schema
+    return schema.model_json_schema() if issubclass(schema, BaseModel) else schema.schema()
 
 
 def _parse(arguments: object) -> dict[str, Any] | str:

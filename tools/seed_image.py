@@ -1,6 +1,7 @@
 """The seed as one serialized SQLite database, built once per content and kept in the user's cache folder.
 
-The cache is only a saving of time: a folder that cannot be written, or a damaged file, costs a rebuild and nothing else.
+The cache is only a saving of time: a folder that cannot be written, or a damaged file, costs a rebuild and nothing
+else.
 """
 
 import os

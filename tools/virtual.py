@@ -212,9 +212,9 @@ def _engine_on(raw: sqlite3.Connection) -> Engine:
 def _trigger(table: str, keys: tuple[str, ...], operation: str) -> str:
     sides = {"INSERT": ("NEW",), "UPDATE": ("OLD", "NEW"), "DELETE": ("OLD",)}[operation]
     literal = table.replace("'", "''")
+    listed = {side: ", ".join(f"{side}.{_quote(key)}" for key in keys) for side in sides}
     notes = " ".join(
-        f"INSERT OR IGNORE INTO {_TOUCHED} VALUES ('{literal}', json_array({', '.join(f'{side}.{_quote(key)}' for key in keys)}));"
-        for side in sides
+        f"INSERT OR IGNORE INTO {_TOUCHED} VALUES ('{literal}', json_array({listed[side]}));" for side in sides
     )
     name = _quote(f"taugraph_{operation.lower()}_{table}")
     return f"CREATE TEMP TRIGGER {name} AFTER {operation} ON main.{_quote(table)} BEGIN {notes} END"

@@ -30,9 +30,7 @@ class ChatAgent:
         """
         messages = [SystemMessage(view.policy), *view.messages]
         parameters = seed_parameters(self._model, view.key.seed)
-        return await call_model(
-            self._with_tools(view), messages, actor="agent", settings=self._settings, **parameters
-        )
+        return await call_model(self._with_tools(view), messages, actor="agent", settings=self._settings, **parameters)
 
     def _with_tools(self, view: AgentView) -> Runnable[Any, BaseMessage]:
         """Bind the tools once: their schemas are large and the same in every trial."""

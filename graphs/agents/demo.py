@@ -13,9 +13,8 @@ from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_core.tools import BaseTool
 
 from taugraph.domains.domain import Domain
 from taugraph.domains.errors import ConfigurationError
@@ -62,9 +61,7 @@ class DemoAgent:
         self.reference = reference
         self._domain = domain
         self._rate = _slip_rate(reference)
-        self._writes = {
-            tool.name for tool in domain.agent_tools if kind_of(tool) in (ToolKind.WRITE, ToolKind.HANDOFF)
-        }
+        self._writes = {tool.name for tool in domain.agent_tools if kind_of(tool) in (ToolKind.WRITE, ToolKind.HANDOFF)}
 
     async def reply(self, view: AgentView) -> AIMessage:
         """Return the next message of the script."""
@@ -107,7 +104,7 @@ class DemoAgentModel(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=script[min(step, len(script) - 1)])])
 
     def _script(self, messages: Sequence[BaseMessage]) -> list[AIMessage]:
-        rng = Random(self.seed)  # noqa: S311 - a demonstration, not a secret
+        rng = Random(self.seed)
         slip = self._draw(rng)
         calls = self._calls(slip, rng, messages)
         script = [AIMessage(OPENING_QUESTION)]
@@ -140,8 +137,8 @@ class DemoAgentModel(BaseChatModel):
             return calls[:chosen] + calls[chosen + 1 :]
         spoiled = None
         if slip is Slip.WRONG_ITEM:
-            spoiled = _other_item(calls[chosen], messages, Random(self.seed))  # noqa: S311 - as above
-        calls[chosen] = spoiled or _other_argument(calls[chosen], Random(self.seed))  # noqa: S311 - as above
+            spoiled = _other_item(calls[chosen], messages, Random(self.seed))
+        calls[chosen] = spoiled or _other_argument(calls[chosen], Random(self.seed))
         return calls
 
     def _summary(self, calls: Sequence[GoldCall], slip: Slip | None) -> str:

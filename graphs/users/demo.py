@@ -1,6 +1,6 @@
-"""A demonstration user: a scripted chat model that tells what it knows when asked, agrees, and hangs up when all is done.
+"""A demonstration user: a scripted chat model.
 
-It speaks through the same adapter as a real model.
+It tells what it knows when asked, agrees, and hangs up when all is done. It speaks through the same adapter as a real model.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from taugraph.domains.protocol import STOP_TOKEN
 from taugraph.domains.task import Scenario
 from taugraph.graphs.calling import CallSettings
-from taugraph.graphs.users.llm import LlmUser
 from taugraph.graphs.user import UserTurn, UserView
+from taugraph.graphs.users.llm import LlmUser
 
 
 class DemoUser:

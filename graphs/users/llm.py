@@ -1,7 +1,7 @@
 """A simulated user that is a chat model.
 
-It stops by calling `end_conversation`, a tool only it has, so that nothing it says or quotes can end a trial by accident.
-Where the protocol stops on a token, it is told the token instead.
+It stops by calling `end_conversation`, a tool only it has, so that nothing it says or quotes can end a trial by
+accident. Where the protocol stops on a token, it is told the token instead.
 """
 
 from functools import cache
@@ -95,7 +95,7 @@ def system_prompt(scenario: Scenario, *, stops_on_token: bool) -> str:
 @cache
 def _template() -> Template:
     text = Path(__file__).with_name("llm.md").read_text(encoding="utf-8")
-    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)  # noqa: S701
+    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
     return environment.from_string(text)
 
 

@@ -83,9 +83,9 @@ def same(recorded: Any, ours: Any) -> bool:
         return len(recorded) == len(ours) and all(map(same, recorded, ours))
     if isinstance(recorded, str) and isinstance(ours, int | float):
         return recorded == str(ours) or read(recorded) == ours
-    return type(recorded) is type(ours) and recorded == ours or is_number(recorded) and is_number(ours) and abs(
-        recorded - ours
-    ) < 0.005
+    return (type(recorded) is type(ours) and recorded == ours) or (
+        is_number(recorded) and is_number(ours) and abs(recorded - ours) < 0.005
+    )
 
 
 def is_number(value: Any) -> bool:

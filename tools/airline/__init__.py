@@ -76,7 +76,7 @@ domain = Domain(
     policy=(_FOLDER / "policy.md").read_text(encoding="utf-8"),
     agent_tools=AGENT_TOOLS,
     tasks=load_tasks(_FOLDER / "tasks.jsonl"),
-    now=datetime(2024, 5, 15, 15),  # noqa: DTZ001 - the domain's clock is local time without a zone
+    now=datetime(2024, 5, 15, 15),
     dialect=TAUGRAPH,
     comparison=RowComparison(
         unordered={

@@ -194,9 +194,7 @@ def _store(session: Session, reservation: Reservation, parts: Sequence[dict[str,
 
 
 def _next_place(session: Session, user_id: str) -> int:
-    last = session.exec(
-        select(func.max(UserReservation.position)).where(col(UserReservation.user_id) == user_id)
-    ).one()
+    last = session.exec(select(func.max(UserReservation.position)).where(col(UserReservation.user_id) == user_id)).one()
     return 0 if last is None else last + 1
 
 
@@ -205,7 +203,7 @@ def _new_id(
 ) -> str:
     """Choose the id: a published one in call order, or one that derives from what is booked.
 
-    An id from the content does not depend on the order of bookings, so two right bookings in either order compare equal.
+    An id from the content does not depend on the order of bookings: two right bookings compare equal in either order.
     """
     dialect = dialect_of(session)
     if dialect.fixed_ids:

@@ -64,7 +64,7 @@ def update_reservation_flights(
     return reservation_document(session, reservation)
 
 
-def _kept_or_priced(  # noqa: PLR0913 - a private step of one tool
+def _kept_or_priced(
     session: Session,
     reservation: Reservation,
     stored: list[ReservationFlight],
@@ -80,7 +80,7 @@ def _kept_or_priced(  # noqa: PLR0913 - a private step of one tool
     return price_segment(session, sent, cabin, party)
 
 
-def _move_seats(  # noqa: PLR0913 - a private step of one tool
+def _move_seats(
     session: Session,
     reservation: Reservation,
     stored: list[ReservationFlight],

@@ -1,0 +1,5 @@
+"""The simulation graph as LangGraph's server and Studio load it: without a checkpointer, which they bring."""
+
+from taugraph.graphs.simulation import build_simulation
+
+graph = build_simulation()
