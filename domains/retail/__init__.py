@@ -1,0 +1,1 @@
+"""The shop: its tables, policy, seed data and tasks."""
