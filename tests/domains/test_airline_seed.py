@@ -1,10 +1,8 @@
 """The airline's own data: the generator, the seed it wrote, the policy and the tasks agree with each other."""
 
-import csv
 import random
 import re
 import shutil
-from collections import Counter, defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import groupby, pairwise
@@ -13,9 +11,21 @@ from typing import Any
 
 import pytest
 from pydantic import JsonValue
+from support.seed_tables import (
+    Row,
+    Tables,
+    dangling_keys,
+    grouped,
+    positions_have_a_gap,
+    read_tables,
+    repeated,
+    repeated_keys,
+)
 
-from taugraph.domains.airline import generate_seed, seed
+from taugraph.domains.airline import seed
 from taugraph.domains.airline.dialects import TAUGRAPH
+from taugraph.domains.airline.generate_schedule import FARES, NOW
+from taugraph.domains.airline.generate_seed import generate_seed
 from taugraph.domains.airline.models import CABINS
 from taugraph.domains.errors import DataError
 from taugraph.domains.task import Task, load_tasks
@@ -33,17 +43,10 @@ WRITES = {
     "update_reservation_passengers",
 }
 
-Row = dict[str, str]
-Tables = dict[str, list[Row]]
-
 
 @pytest.fixture(scope="module")
 def tables() -> Tables:
-    found: Tables = {}
-    for table in seed.SEED_TABLES:
-        with seed.seed_file(seed.SEED_FOLDER, table).open(encoding="utf-8", newline="") as file:
-            found[str(table.__tablename__)] = list(csv.DictReader(file))
-    return found
+    return read_tables(seed.SEED_FOLDER, seed.SEED_TABLES)
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +57,6 @@ def days(tables: Tables) -> dict[tuple[str, str], Row]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return Path(shutil.copytree(seed.SEED_FOLDER, tmp_path / "seed"))
-
-
-def by_reservation(rows: list[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        found[row["reservation_id"]].append(row)
-    return found
 
 
 def moment(date: str, time: str) -> datetime:
@@ -82,7 +78,7 @@ def named(value: JsonValue, keys: set[str]) -> Iterator[tuple[str, Any]]:
 
 def test_generating_again_writes_the_same_bytes_and_leaves_the_global_generator_alone(tmp_path: Path) -> None:
     state = random.getstate()
-    generate_seed.generate_seed(tmp_path)
+    generate_seed(tmp_path)
     assert random.getstate() == state
     written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert written == {path.name: path.read_bytes() for path in seed.SEED_FOLDER.glob("*.csv")}
@@ -109,20 +105,13 @@ def test_rows_come_validated_in_the_order_of_the_tables(tables: Tables) -> None:
 
 
 def test_no_key_occurs_twice(tables: Tables) -> None:
-    for table in seed.SEED_TABLES:
-        keys = [column.name for column in table.__table__.primary_key]  # type: ignore[attr-defined]
-        values = [tuple(row[key] for key in keys) for row in tables[str(table.__tablename__)]]
-        assert len(set(values)) == len(values), table
-    for table_name, column in (("payment_methods", "payment_id"), ("users", "email")):
-        values = [(row[column],) for row in tables[table_name]]
-        assert len(set(values)) == len(values), table_name
+    assert not repeated_keys(tables, seed.SEED_TABLES)
+    for name, column in (("payment_methods", "payment_id"), ("users", "email")):
+        assert not repeated(tables[name], [column])
 
 
 def test_every_foreign_key_leads_somewhere(tables: Tables) -> None:
-    for table in seed.SEED_TABLES:
-        for key in table.__table__.foreign_keys:  # type: ignore[attr-defined]
-            known = {row[key.column.name] for row in tables[key.column.table.name]}
-            assert {row[key.parent.name] for row in tables[str(table.__tablename__)]} <= known, key
+    assert not dangling_keys(tables, seed.SEED_TABLES)
 
 
 def test_users_list_exactly_the_reservations_that_are_theirs(tables: Tables) -> None:
@@ -135,11 +124,7 @@ def test_positions_count_from_zero_without_a_gap(tables: Tables) -> None:
         name: "user_id" if name == "user_reservations" else "reservation_id"
         for name in ("user_reservations", "reservation_flights", "reservation_passengers", "reservation_payments")
     }
-    for name, owner in owners.items():
-        places: dict[str, list[int]] = defaultdict(list)
-        for row in tables[name]:
-            places[row[owner] if owner else ""].append(int(row["position"]))
-        assert all(group == list(range(len(group))) for group in places.values()), name
+    assert not [name for name, owner in owners.items() if positions_have_a_gap(tables[name], owner)]
 
 
 def test_every_user_lives_at_example_com_and_some_share_a_name(tables: Tables) -> None:
@@ -147,14 +132,14 @@ def test_every_user_lives_at_example_com_and_some_share_a_name(tables: Tables) -
         assert user["email"].endswith("@example.com")
         name = f"{user['first_name']}_{user['last_name']}".lower()
         assert re.fullmatch(rf"{name}_\d{{4}}", user["user_id"])
-    names = Counter((user["first_name"], user["last_name"]) for user in tables["users"])
-    assert max(names.values()) >= 2
+    assert repeated(tables["users"], ["first_name", "last_name"])
 
 
 def test_each_trip_was_paid_once_from_a_method_of_its_owner(tables: Tables) -> None:
     owned = {(row["user_id"], row["payment_id"]) for row in tables["payment_methods"]}
-    flights, passengers = (by_reservation(tables[f"reservation_{name}"]) for name in ("flights", "passengers"))
-    payments = by_reservation(tables["reservation_payments"])
+    flights = grouped(tables["reservation_flights"], "reservation_id")
+    passengers = grouped(tables["reservation_passengers"], "reservation_id")
+    payments = grouped(tables["reservation_payments"], "reservation_id")
     for reservation in tables["reservations"]:
         key = reservation["reservation_id"]
         per_person = sum(int(row["price_cents"]) for row in flights[key])
@@ -169,7 +154,7 @@ def test_segments_chain_in_space_and_time_and_round_trips_come_home(
     tables: Tables, days: dict[tuple[str, str], Row]
 ) -> None:
     schedule = {row["flight_number"]: row for row in tables["flights"]}
-    flights = by_reservation(tables["reservation_flights"])
+    flights = grouped(tables["reservation_flights"], "reservation_id")
     for reservation in tables["reservations"]:
         segments = flights[reservation["reservation_id"]]
         stops = [segments[0]["origin"], *(segment["destination"] for segment in segments)]
@@ -186,7 +171,7 @@ def test_segments_chain_in_space_and_time_and_round_trips_come_home(
             times.append(moment(segment["date"], flight["scheduled_arrival_time_est"]))
         assert all(segment["origin"] == before["destination"] for before, segment in pairwise(segments))
         assert times == sorted(times)
-        assert times[0] < generate_seed.NOW
+        assert times[0] < NOW
 
 
 def test_prices_lie_in_the_range_of_their_cabin(tables: Tables) -> None:
@@ -199,7 +184,7 @@ def test_prices_lie_in_the_range_of_their_cabin(tables: Tables) -> None:
         for cabin in CABINS
     ]
     for cabin, price in prices:
-        cheapest, dearest = generate_seed.FARES[cabin]
+        cheapest, dearest = FARES[cabin]
         assert cheapest * 100 <= int(price) <= dearest * 100
         assert int(price) % 100 == 0
 
@@ -213,7 +198,7 @@ def test_the_status_of_a_day_fits_the_clock_and_decides_which_fields_it_has(tabl
         "landed": {"actual_departure_time_est", "actual_arrival_time_est"},
         "on time": {"estimated_departure_time_est", "estimated_arrival_time_est"},
     }
-    now = generate_seed.NOW.isoformat()
+    now = NOW.isoformat()
     for row in tables["flight_days"]:
         given = {name for name, value in row.items() if value} - {"flight_number", "date", "status"}
         assert given == fields[row["status"]]

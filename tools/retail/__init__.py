@@ -4,11 +4,13 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from taugraph.domains.domain import Domain, RowComparison, Seed
+from taugraph.domains.domain import Domain, RowComparison
 from taugraph.domains.published import read_policy, read_tau_bench_tasks
 from taugraph.domains.retail.dialects import TAU_BENCH, TAUGRAPH
 from taugraph.domains.retail.models import TABLES, Handoff
 from taugraph.domains.retail.published import read_seed
+from taugraph.domains.retail.seed import load_seed
+from taugraph.domains.task import load_tasks
 from taugraph.tools.arithmetic import calculate
 from taugraph.tools.handoff import handoff_tool
 from taugraph.tools.retail.deliveries import exchange_delivered_order_items, return_delivered_order_items
@@ -50,3 +52,46 @@ AGENT_TOOLS = (
     handoff_tool(Handoff),
 )
 """Every tool of every dialect."""
+
+_FOLDER = Path(__file__).parents[2] / "domains" / "retail"
+
+
+def read_data(folder: Path) -> Domain:
+    """Build the shop on published files.
+
+    Raises:
+        DataError: If a file is missing or breaks its form.
+    """
+    return replace(
+        domain,
+        seed=read_seed(folder),
+        policy=read_policy(folder),
+        tasks=read_tau_bench_tasks(folder),
+        dialect=TAU_BENCH,
+        comparison=RowComparison(),
+        source=folder.name,
+    )
+
+
+domain = Domain(
+    name="retail",
+    tables=TABLES,
+    seed=load_seed(),
+    policy=(_FOLDER / "policy.md").read_text(encoding="utf-8"),
+    agent_tools=AGENT_TOOLS,
+    tasks=load_tasks(_FOLDER / "tasks.jsonl"),
+    now=datetime(2024, 5, 15, 15),
+    dialect=TAUGRAPH,
+    comparison=RowComparison(
+        unordered={
+            "fulfillments": "position",
+            "order_lines": "position",
+            "order_payments": "position",
+            "payment_methods": "position",
+            "user_orders": "position",
+        },
+        ignored={"handoffs": frozenset({"summary"})},
+    ),
+    read_data=read_data,
+)
+"""The shop on our own seed."""

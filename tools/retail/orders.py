@@ -58,12 +58,21 @@ def _as_published(entry: OrderPayment) -> tuple[str, int]:
 
 
 def _balances(history: Sequence[OrderPayment]) -> list[tuple[str, int]]:
-    """Return (method, cents) for what each method has really paid in the end."""
+    """Return (method, cents) of what is to be paid back: what was paid in the end, to those who paid it.
+
+    A refund that went to another method than the payment lowers what the payers get.
+    """
     paid: dict[str, int] = {}
     for entry in history:
         sign = 1 if entry.transaction_type == "payment" else -1
         paid[entry.payment_method_id] = paid.get(entry.payment_method_id, 0) + sign * entry.amount_cents
-    return [(method_id, cents) for method_id, cents in paid.items() if cents > 0]
+    left = sum(paid.values())
+    refunds = []
+    for method_id, cents in paid.items():
+        if (refund := min(cents, left)) > 0:
+            refunds.append((method_id, refund))
+            left -= refund
+    return refunds
 
 
 @domain_tool(ToolKind.WRITE)
