@@ -4,8 +4,10 @@ Exit codes: 0 everything planned was scored, 1 something is missing, 2 something
 130 interrupted. Heavy imports stand inside the commands, so that `--help` answers at once.
 """
 
+import io
 import json
 import logging
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -87,8 +89,7 @@ def run(  # noqa: PLR0913 - one parameter per option
 
         settings = _settings(**given)
         with _open(settings.store) as results:
-            started = start_run(settings, results, name)
-            _play(started, settings, results, as_json=as_json)
+            _play(start_run(settings, results, name), settings.store, results, as_json=as_json)
 
 
 @app.command()
@@ -108,10 +109,12 @@ def resume(  # noqa: PLR0913 - one parameter per option
     with _errors_in_one_line():
         from taugraph.experiments.run import resume_run  # noqa: PLC0415 - heavy
 
-        settings = _settings(store=store)
-        with _open(settings.store) as results:
-            started = resume_run(name, results, **_read_options(given))
-            _play(started, settings, results, as_json=as_json)
+        location = _settings(store=store).store
+        with _open(location, create=False) as results:
+            if results.experiment(name).kind == "run" and not results.missing(name):
+                _print_report(name, results, as_json=as_json)
+                return
+            _play(resume_run(name, results, **given), location, results, as_json=as_json)
 
 
 @app.command()
@@ -119,7 +122,7 @@ def replay(  # noqa: PLR0913 - one parameter per option
     file: Annotated[Path, typer.Argument(help="Recorded conversations in tau-bench's results format.")],
     domain: Annotated[str | None, typer.Option(help="Domain they were recorded on.")] = None,
     data: Data = None,
-    protocol: Annotated[str, typer.Option(help="Rules of scoring: tau-bench or strict.")] = "tau-bench",
+    protocol: Annotated[str | None, typer.Option(help="Rules of scoring. Default: tau-bench.")] = None,
     concurrency: Concurrency = None,
     name: NewName = None,
     store: StoreOption = None,
@@ -131,9 +134,11 @@ def replay(  # noqa: PLR0913 - one parameter per option
         from taugraph.experiments.run import new_name  # noqa: PLC0415 - heavy
 
         settings = _settings(domain=domain, data=data, protocol=protocol, concurrency=concurrency, store=store)
+        if "protocol" not in settings.model_fields_set:
+            settings = settings.model_copy(update={"protocol": "tau-bench"})
         with _open(settings.store) as results:
             started = start_replay(file, settings, results, name or new_name(f"replay-{settings.domain}"))
-            _play(started, settings, results, as_json=as_json)
+            _play(started, settings.store, results, as_json=as_json)
 
 
 @app.command()
@@ -150,17 +155,12 @@ def experiments(store: StoreOption = None, as_json: Json = False) -> None:
         rows = [
             {
                 "experiment": summary.experiment.name,
-                "kind": summary.experiment.kind,
+                "counts": {name: getattr(summary, name) for name in ("passed", "failed", "unscored", "planned")},
+                "privileged": summary.experiment.privileged,
                 "domain": summary.experiment.domain,
                 "agent": summary.experiment.configuration.get("agent"),
-                "privileged": summary.experiment.privileged,
+                "kind": summary.experiment.kind,
                 "created_at": summary.experiment.created_at.isoformat(timespec="seconds"),
-                "counts": {
-                    "passed": summary.passed,
-                    "failed": summary.failed,
-                    "unscored": summary.unscored,
-                    "planned": summary.planned,
-                },
             }
             for summary in results.experiments()
         ]
@@ -177,13 +177,12 @@ def tasks(
     """List a domain's tasks."""
     with _errors_in_one_line():
         from taugraph.domains.domain import load_domain  # noqa: PLC0415 - heavy
+        from taugraph.domains.errors import UnknownNameError  # noqa: PLC0415 - heavy
 
         settings = _settings(domain=domain, data=data, split=split)
         found = load_domain(settings.domain, settings.data)
-        if split is not None and split not in found.splits():
-            from taugraph.domains.errors import UnknownNameError  # noqa: PLC0415 - heavy
-
-            raise UnknownNameError("split", split, found.splits())
+        if settings.split is not None and settings.split not in found.splits():
+            raise UnknownNameError("split", settings.split, found.splits())
         rows = [
             {
                 "task": task.id,
@@ -194,7 +193,7 @@ def tasks(
                 "scenario": task.scenario.opening or task.scenario.instructions,
             }
             for task in found.tasks
-            if split is None or split in task.splits
+            if settings.split is None or settings.split in task.splits
         ]
         _print_rows(rows, as_json=as_json, empty="this domain has no tasks")
 
@@ -202,29 +201,44 @@ def tasks(
 def main() -> None:
     """Run the command line."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal in ASCII has no sign for plus-minus
     app()
 
 
-def _play(started: "Run | Replay", settings: "RunSettings", results: "Store", *, as_json: bool) -> None:
+def _play(started: "Run | Replay", location: str, results: "Store", *, as_json: bool) -> None:
     """Play with a progress display, print the report, and end with the exit code that fits."""
     from taugraph.experiments.display import progress_of  # noqa: PLC0415 - heavy
 
-    missing = results.missing(started.name)
-    with progress_of(len(missing)) as on_trial:
+    with progress_of(started.missing) as on_trial:
         ended_early = started.play(on_trial)
     agreement = started.agreement() if hasattr(started, "agreement") else None
     _print_report(started.name, results, as_json=as_json, agreement=agreement)
-    still = len(results.missing(started.name)) if agreement is None else 0
+    still = started.missing if agreement is None else 0
     if ended_early and ended_early != "interrupted":
-        typer.echo(f"taugraph: {ended_early}", err=True)
+        _complain(ended_early)
     if still:
-        where = "" if settings.store == type(settings).model_fields["store"].default else f" --store {settings.store}"
-        typer.echo(f"{still} trials are missing; play them with: taugraph resume {started.name}{where}", err=True)
+        typer.echo(f"trials missing: {still}; play them with: {_resume_command(started.name, location)}", err=True)
     raise typer.Exit(130 if ended_early == "interrupted" else 2 if ended_early else 1 if still else 0)
 
 
+def _resume_command(name: str, location: str) -> str:
+    """Return what to type to go on; a password in the store's address is left for the reader to fill in."""
+    from taugraph.experiments.settings import DEFAULT_STORE, without_secrets  # noqa: PLC0415 - heavy
+
+    words = ["taugraph", "resume", *(["--"] if name.startswith("-") else []), name]
+    if location != DEFAULT_STORE:
+        words[2:2] = ["--store", str(without_secrets(location))]
+    return shlex.join(words)
+
+
+def _complain(text: str) -> None:
+    typer.echo(f"taugraph: {' '.join(text.split())}", err=True)
+
+
 def _print_report(name: str, results: "Store", *, as_json: bool, agreement: Any = None) -> None:
-    from taugraph.experiments.report import render_report  # noqa: PLC0415 - heavy
+    from taugraph.experiments.report_text import render_report  # noqa: PLC0415 - heavy
     from taugraph.experiments.run import report_on  # noqa: PLC0415 - heavy
 
     found = report_on(name, results)
@@ -255,17 +269,7 @@ def _print_rows(rows: list[dict[str, Any]], *, as_json: bool, empty: str) -> Non
 def _settings(**given: Any) -> "RunSettings":
     from taugraph.experiments.settings import load_settings  # noqa: PLC0415 - heavy
 
-    return load_settings(**_read_options(given))
-
-
-def _read_options(given: dict[str, Any]) -> dict[str, Any]:
-    """Read the options that are JSON."""
-    from taugraph.graphs.casting import read_options  # noqa: PLC0415 - heavy
-
-    return {
-        name: read_options(name.removesuffix("_options"), value) if name.endswith("_options") and value else value
-        for name, value in given.items()
-    }
+    return load_settings(**given)
 
 
 @contextmanager
@@ -287,7 +291,7 @@ def _errors_in_one_line() -> Iterator[None]:
     try:
         yield
     except TaugraphError as error:
-        typer.echo(f"taugraph: {' '.join(str(error).split())}", err=True)
+        _complain(str(error))
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         raise typer.Exit(130) from None

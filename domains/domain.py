@@ -132,21 +132,18 @@ def _installed_domain(name: str) -> Domain:
     found = [entry for entry in entry_points(group=ENTRY_POINT_GROUP) if entry.name == name]
     if not found:
         raise UnknownNameError("domain", name, installed_domains())
-    return _checked(found[0].value, found[0].load())
+    return _import_domain(found[0].value)
 
 
 def _import_domain(reference: str) -> Domain:
     module, _, attribute = reference.partition(":")
     try:
-        return _checked(reference, getattr(import_module(module), attribute))
-    except (ImportError, AttributeError) as error:
+        value = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise ConfigurationError(
             f"cannot load domain {reference!r}: {error}; write package.module:attr of an installed package, "
             f"or one of {', '.join(installed_domains())}"
         ) from error
-
-
-def _checked(reference: str, value: object) -> Domain:
     if not isinstance(value, Domain):
         raise ConfigurationError(f"{reference!r} is a {type(value).__name__}, wanted a taugraph Domain")
     return value

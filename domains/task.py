@@ -3,14 +3,18 @@
 `Task` holds everything. `Task.scenario` is all that the simulated user is given; the agent under test sees neither.
 """
 
+import re
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from taugraph.domains.errors import DataError
+
+_NUMBER = re.compile(r"-?\$?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII)
 
 
 class _Record(BaseModel):
@@ -25,7 +29,7 @@ class ClaimKind(StrEnum):
     NUMBER = "number"
     """A number standing by itself, compared by value."""
     MONEY = "money"
-    """An amount in the domain's currency, compared to the cent."""
+    """An amount of dollars standing by itself, compared by value; its sign is left to the words around it."""
     SUBSTRING = "substring"
     """tau-bench's rule: lower case, commas removed from the reply, found anywhere."""
 
@@ -42,6 +46,24 @@ class Claim(_Record):
     @classmethod
     def _accept_numbers(cls, value: Any) -> Any:
         return str(value) if isinstance(value, int | float | Decimal) and not isinstance(value, bool) else value
+
+    @model_validator(mode="after")
+    def _check_value(self) -> Self:
+        if not self.value.strip():
+            raise PydanticCustomError("blank_claim", "a value that is not blank")
+        if self.kind in {ClaimKind.NUMBER, ClaimKind.MONEY} and not _NUMBER.fullmatch(self.value):
+            raise PydanticCustomError("claim_number", "a number such as 23553 or 1,052.00 for this kind of claim")
+        if self.kind is ClaimKind.MONEY and re.search(r"\.\d{3}", self.value):
+            raise PydanticCustomError("claim_amount", "an amount of dollars with at most two decimals")
+        return self
+
+    def number(self) -> Decimal:
+        """Return the value of a claim of kind `number` or `money`, exactly.
+
+        Raises:
+            decimal.InvalidOperation: If the claim is of another kind and its value is no number.
+        """
+        return Decimal(re.sub(r"[$,]", "", self.value))
 
 
 class GoldCall(_Record):

@@ -17,6 +17,8 @@ from taugraph.domains.trial import Score
 KEY = "database_matches_goal"
 """Name of this evaluator's score."""
 
+_ABSENT = "(no such column)"
+
 
 def database_matches_goal(actual: NetChanges, goal: NetChanges, comparison: RowComparison) -> Score:
     """Score a trial's net changes against the goal's.
@@ -27,7 +29,9 @@ def database_matches_goal(actual: NetChanges, goal: NetChanges, comparison: RowC
         comparison: How rows are compared.
 
     Returns:
-        1.0 if they agree, else 0.0; the evidence is one object per differing row with `table`, `key`, `fields`.
+        1.0 if they agree, else 0.0; the evidence is one object per differing row with `table`, `key` and `fields`:
+        each differing column with `expected` and `got`. A row that only one side has differs in `(row)`. A row of an
+        unordered table is shown as `row`, without a key, and differs in `(count)`: how many more than in the seed.
     """
     evidence = [*_keyed_differences(actual, goal, comparison), *_unordered_differences(actual, goal, comparison)]
     return Score(key=KEY, value=0.0 if evidence else 1.0, evidence=evidence)
@@ -53,10 +57,11 @@ def _differing_fields(got: Row | None, expected: Row | None, ignored: frozenset[
         if got is expected:
             return {}
         return {"(row)": {"expected": _shown(expected, ignored), "got": _shown(got, ignored)}}
+    pairs = {name: (expected.get(name, _ABSENT), got.get(name, _ABSENT)) for name in expected | got}
     return {
-        name: {"expected": expected[name], "got": got[name]}
-        for name in expected
-        if name not in ignored and not _same(expected[name], got[name])
+        name: {"expected": wanted, "got": came}
+        for name, (wanted, came) in pairs.items()
+        if name not in ignored and not _same(wanted, came)
     }
 
 
@@ -97,8 +102,8 @@ def _row_text(row: Row, left_out: frozenset[str]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Write whole floats as integers, so that equal numbers have one text."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    """Write whole numbers as integers, so that equal numbers have one text."""
+    return int(value) if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()) else value
 
 
 def _counts(expected: int, got: int) -> dict[str, str]:

@@ -4,6 +4,7 @@ Every component is computed however the trial ended, so that a report can say wh
 into a limit or an error has reward 0. A trial that infrastructure broke has no reward at all.
 """
 
+import math
 from collections.abc import Sequence
 
 from taugraph.domains.changes import NetChanges
@@ -45,13 +46,11 @@ def score_trial(
 def reward_of(scores: Sequence[Score], termination: Termination) -> float | None:
     """Return the product of the scores in [0, 1]; `None` for a trial without a score.
 
-    A score of `None` has no criterion and does not count.
+    A score of `None` has no criterion and does not count; a trial that no criterion judged has no score either.
     """
     if termination is Termination.INFRASTRUCTURE:
         return None
     if termination not in SCORED_ENDS:
         return 0.0
-    reward = 1.0
-    for score in scores:
-        reward *= 1.0 if score.value is None else score.value
-    return reward
+    values = [score.value for score in scores if score.value is not None]
+    return math.prod(values) if values else None

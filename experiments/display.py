@@ -1,16 +1,19 @@
 """What a person watches while trials are played, and plain tables."""
 
-import io
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
 
 from taugraph.domains.trial import Trial
+
+_LEAST_ROOM = 24
+"""Columns that the last column of a table gets however narrow the terminal is."""
 
 
 @contextmanager
@@ -28,7 +31,7 @@ def progress_of(total: int) -> Iterator[Callable[[Trial], None]]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=console,
-        disable=not console.is_terminal,
+        disable=not sys.stderr.isatty(),  # not `console.is_terminal`: FORCE_COLOR makes that true of a log file
         transient=True,
     ) as progress:
         row = progress.add_task("playing", total=total)
@@ -42,16 +45,16 @@ def progress_of(total: int) -> Iterator[Callable[[Trial], None]]:
 
 
 def table_of(rows: Sequence[dict[str, Any]]) -> str:
-    """Return rows of equal keys as a plain table as wide as the terminal."""
-    table = Table(box=None, pad_edge=False, show_edge=False)
-    for name in rows[0]:
-        table.add_column(name.replace("_", " "), overflow="ellipsis", no_wrap=True)
-    for row in rows:
-        table.add_row(*(_cell(value) for value in row.values()))
-    console = Console(file=io.StringIO(), width=max(Console().width, 80), color_system=None, highlight=False)
-    console.print(table)
-    text = console.file.getvalue()  # type: ignore[attr-defined] # it is the StringIO from above
-    return "\n".join(line.rstrip() for line in text.rstrip().splitlines())
+    """Return rows of equal keys as a plain table; only the last column is cut where the terminal ends."""
+    lines = [[name.replace("_", " ") for name in rows[0]], *([_cell(value) for value in row.values()] for row in rows)]
+    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+    room = max(Console().width - sum(widths[:-1]) - 2 * len(widths[:-1]), _LEAST_ROOM)
+    widths[-1] = min(widths[-1], room)
+    return "\n".join("  ".join(map(_fitted, line, widths)).rstrip() for line in lines)
+
+
+def _fitted(text: str, width: int) -> str:
+    return set_cell_size(text, width) if cell_len(text) <= width else f"{set_cell_size(text, width - 1)}…"
 
 
 def _cell(value: Any) -> str:
@@ -59,4 +62,4 @@ def _cell(value: Any) -> str:
         return " ".join(f"{number} {name}" for name, number in value.items())
     if isinstance(value, bool):
         return "yes" if value else ""
-    return "" if value is None else " ".join(str(value).split()).replace("[", "\\[")
+    return "" if value is None else " ".join(str(value).split())

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from pydantic import BaseModel
+
 import taugraph
 from taugraph.domains.domain import Domain
 from taugraph.domains.errors import ConfigurationError, UnknownNameError
@@ -63,12 +65,12 @@ def identity_of(stage: Stage, settings: RunSettings, tasks: Sequence[Task]) -> I
     domain = stage.domain
     return {
         "domain": domain.name,
-        "dialect": domain.dialect.model_dump_json(),
+        "dialect": _text(domain.dialect),
         "seed_data": domain.seed.content_hash,
         "policy": _digest(domain.policy),
-        "tasks": _digest("\n".join(task.model_dump_json() for task in tasks)),
+        "tasks": _digest("\n".join(map(_text, tasks))),
         "tools": _digest(json.dumps([_tool_text(tool) for tool in stage.executor.tools])),
-        "protocol": stage.protocol.model_dump_json(),
+        "protocol": _text(stage.protocol),
         "agent": stage.agent.reference,
         "agent_options": json.dumps(without_secrets(settings.agent_options), sort_keys=True),
         "user": stage.user.reference,
@@ -107,6 +109,11 @@ def check_same_identity(name: str, stored: Identity, now: Identity) -> None:
 def package_version() -> str:
     """Return the version of taugraph."""
     return taugraph.__version__
+
+
+def _text(value: BaseModel) -> str:
+    """Return a value as JSON that is the same in every process: sets are sorted."""
+    return json.dumps(value.model_dump(), sort_keys=True, default=sorted)
 
 
 def _digest(text: str) -> str:

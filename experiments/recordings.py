@@ -8,7 +8,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from taugraph.domains.errors import DataError
 
@@ -30,13 +30,13 @@ class _Message(BaseModel):
 
 
 class _Result(BaseModel):
-    model_config = ConfigDict(strict=False)
+    model_config = ConfigDict(allow_inf_nan=False)
 
     task_id: int | str
-    trial: int = 0
-    reward: float | None
-    info: dict[str, JsonValue] = {}
-    traj: list[_Message]
+    trial: int = Field(default=0, ge=0, le=9_999)
+    reward: float | None = None
+    info: dict[str, JsonValue] | None = None
+    traj: list[_Message] | None = None
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _read_list(path: Path) -> list[Any]:
         documents = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(path, None, None, error.strerror or str(error), "a results file") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(path, None, None, f"no JSON ({error})", "a JSON list of recorded conversations") from error
     if not isinstance(documents, list):
         raise DataError(path, None, None, type(documents).__name__, "a JSON list of recorded conversations")
@@ -107,15 +107,16 @@ def _as_recording(path: Path, index: int, document: Any) -> Recording:
         first = error.errors(include_url=False)[0]
         field = ".".join(map(str, first["loc"])) or None
         raise DataError(path, f"number {index}", field, first["input"], first["msg"]) from error
-    note = None
-    if not any(message.role == "user" for message in result.traj):
-        note = f"the recording holds no conversation ({str(result.info.get('error', 'no reason given'))[:120]})"
+    words, note = result.traj or [], None
+    if not any(message.role == "user" for message in words):
+        reason = (result.info or {}).get("error") or "no reason given"
+        note = f"the recording holds no conversation ({str(reason)[:120]})"
     return Recording(
         task_id=str(result.task_id),
         trial=result.trial,
         reward=result.reward,
-        agent=[_as_agent_message(message) for message in result.traj if message.role == "assistant"],
-        user=[message.content or "" for message in result.traj if message.role == "user"],
+        agent=[_as_agent_message(message) for message in words if message.role == "assistant"],
+        user=[message.content or "" for message in words if message.role == "user"],
         note=note,
     )
 
@@ -137,6 +138,6 @@ def _read_arguments(raw: str | dict[str, JsonValue] | None) -> dict[str, Any] | 
         return dict(raw)
     try:
         arguments = json.loads(raw or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return arguments if isinstance(arguments, dict) else None

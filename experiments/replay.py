@@ -1,7 +1,8 @@
 """Replaying recorded conversations: their words, our tools, our scoring, and how far the rewards agree."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -14,8 +15,8 @@ from taugraph.experiments.plan import check_gold, identity_of
 from taugraph.experiments.play import Player
 from taugraph.experiments.recordings import Recording, load_recordings
 from taugraph.experiments.report import failure_reasons
-from taugraph.experiments.run import new_experiment
-from taugraph.experiments.schedule import Interrupt, run_schedule
+from taugraph.experiments.run import OnTrial, closed_on_error, keeper, new_experiment, plan_of
+from taugraph.experiments.schedule import Interrupt, Place, run_schedule
 from taugraph.experiments.settings import RunSettings
 from taugraph.experiments.store import Store
 from taugraph.graphs.agents.recorded import RecordedAgent
@@ -65,7 +66,7 @@ class Replay:
         self._store = store
         self._stage = stage
 
-    def play(self, on_trial: Callable[[Trial], None] = lambda trial: None) -> str | None:
+    def play(self, on_trial: OnTrial = lambda trial: None) -> str | None:
         """Replay everything; return why it ended early, or `None`.
 
         Raises:
@@ -73,7 +74,12 @@ class Replay:
         """
         return asyncio.run(self._play(on_trial))
 
-    async def _play(self, on_trial: Callable[[Trial], None]) -> str | None:
+    @property
+    def missing(self) -> int:
+        """How many recordings are still to be replayed."""
+        return len(set(self._store.missing(self.name)) & {recording.place for recording in self.recordings})
+
+    async def _play(self, on_trial: OnTrial) -> str | None:
         player = Player(self._stage, experiment=self.name)
         notes = {recording.place: recording.note for recording in self.recordings}
 
@@ -84,16 +90,12 @@ class Replay:
                 return Trial(task_id=task_id, trial=trial, seed=0, termination=end, failure=failure)
             return await player.play(task_id, trial, 0)
 
-        async def keep(trial: Trial) -> None:
-            await asyncio.to_thread(self._store.add_trial, self.name, trial)
-            on_trial(trial)
-
         try:
             with self.interrupt.on_signals():
                 return await run_schedule(
                     [recording.place for recording in self.recordings],
                     play,
-                    keep,
+                    keeper(self.name, self._store, on_trial),
                     concurrency=self._settings.concurrency,
                     interrupt=self.interrupt,
                 )
@@ -102,27 +104,22 @@ class Replay:
 
     def agreement(self) -> Agreement:
         """Compare the stored rewards with the recorded ones."""
-        ours = {(trial.task_id, trial.trial): trial for trial in self._store.trials(self.name)}
-        broken = {(attempt.trial.task_id, attempt.trial.trial): attempt for attempt in self._store.unscored(self.name)}
-        different = []
-        for recording in self.recordings:
-            trial = ours.get(recording.place)
-            if trial is None and recording.place not in broken:
-                continue
-            reward = trial.reward if trial else None
-            if not _same_reward(reward, recording.reward):
-                reason = _reason(trial) if trial else broken[recording.place].trial.failure
-                text = reason if isinstance(reason, str) else reason.message if reason else "unknown"
-                different.append(
-                    Difference(
-                        task_id=recording.task_id,
-                        trial=recording.trial,
-                        recorded=recording.reward,
-                        ours=reward,
-                        reason=text,
-                    )
-                )
-        return Agreement(same=len(ours.keys() | broken.keys()) - len(different), different=different)
+        ours = self._outcomes()
+        compared = [recording for recording in self.recordings if recording.place in ours]
+        different = [
+            Difference(task_id=row.task_id, trial=row.trial, recorded=row.reward, ours=reward, reason=reason)
+            for row in compared
+            for reward, reason in [ours[row.place]]
+            if not _same_reward(reward, row.reward)
+        ]
+        return Agreement(same=len(compared) - len(different), different=different)
+
+    def _outcomes(self) -> dict[Place, tuple[float | None, str]]:
+        """Return what each replayed trial came to, and why."""
+        experiment = self._store.experiment(self.name)
+        broken = (attempt.trial for attempt in self._store.unscored(self.name))
+        scored = (trial for task_id in experiment.task_ids for trial in self._store.trials(self.name, task_id))
+        return {(trial.task_id, trial.trial): (trial.reward, _reason(trial)) for trial in chain(broken, scored)}
 
 
 def start_replay(path: Path, settings: RunSettings, store: Store, name: str) -> Replay:
@@ -134,15 +131,15 @@ def start_replay(path: Path, settings: RunSettings, store: Store, name: str) -> 
     recordings = load_recordings(path)
     domain = load_domain(settings.domain, settings.data)
     stage = _stage(path, domain, settings.context().rules(), recordings)
-    task_ids = tuple(dict.fromkeys(recording.task_id for recording in recordings))
-    tasks = [stage.domain.task(task_id) for task_id in task_ids]
-    check_gold(stage, tasks)
-    trials = max(recording.trial for recording in recordings) + 1
-    identity = {**identity_of(stage, settings, tasks), "trials": str(trials)}
-    configuration = {**settings.stored(), "agent": AGENT, "user": USER, "file": path.name}
-    plan = {"domain": domain.name, "trials": trials, "task_ids": task_ids}
-    store.create_experiment(new_experiment(name, "replay", plan, configuration, identity, privileged=False))
-    return Replay(name, settings, store, stage, recordings)
+    with closed_on_error(stage):
+        tasks = [domain.task(task_id) for task_id in dict.fromkeys(recording.task_id for recording in recordings)]
+        check_gold(stage, tasks)
+        trials = max(recording.trial for recording in recordings) + 1
+        identity = {**identity_of(stage, settings, tasks), "trials": str(trials)}
+        configuration = {**settings.stored(), "agent": AGENT, "user": USER, "file": path.name}
+        plan = plan_of(stage, tasks, trials)
+        store.create_experiment(new_experiment(name, "replay", plan, configuration, identity, privileged=False))
+        return Replay(name, settings, store, stage, recordings)
 
 
 def _stage(path: Path, domain: Domain, protocol: Protocol, recordings: Sequence[Recording]) -> Stage:
@@ -165,6 +162,9 @@ def _same_reward(ours: float | None, recorded: float | None) -> bool:
 
 def _reason(trial: Trial) -> str:
     """Say what our reward rests on."""
+    broken = [trial.failure.message] if trial.failure else []
+    if trial.outcome == "unscored":
+        return "; ".join(broken) or trial.termination.value
     if trial.outcome == "passed":
         return "every check passes: the database is as the gold calls leave it, and every claim was said"
-    return "; ".join(failure_reasons(trial))[:500]
+    return "; ".join(dict.fromkeys([*broken, *failure_reasons(trial)]))[:500]

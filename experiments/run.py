@@ -1,12 +1,17 @@
 """Running an experiment: set up, play what is missing, store each trial the moment it ends, report."""
 
 import asyncio
+import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from taugraph.domains.errors import ConfigurationError
+from pydantic import ValidationError
+
+from taugraph.domains.errors import ConfigurationError, StoreError
+from taugraph.domains.task import Task
 from taugraph.domains.trial import SCORING_VERSION, Trial
 from taugraph.experiments.plan import (
     Identity,
@@ -26,6 +31,8 @@ from taugraph.graphs.casting import build_stage
 from taugraph.graphs.models import ChatModels
 from taugraph.graphs.seeds import trial_seed
 from taugraph.graphs.stage import Stage
+
+_LOG = logging.getLogger("taugraph")
 
 OnTrial = Callable[[Trial], None]
 """Told of every trial after it was stored."""
@@ -65,26 +72,49 @@ class Run:
 
     async def play_async(self, on_trial: OnTrial = lambda trial: None) -> str | None:
         """Play everything that is missing, inside a running event loop; see `play`."""
-        player = Player(self._stage, experiment=self.name)
-        planned = self._store.experiment(self.name)
-        missing = set(self._store.missing(self.name))
-        places = [place for place in in_rounds(planned.task_ids, planned.trials) if place in missing]
-
-        async def play(task_id: str, trial: int) -> Trial:
-            return await player.play(task_id, trial, trial_seed(self._settings.seed, task_id, trial))
-
-        async def keep(trial: Trial) -> None:
-            await asyncio.to_thread(self._store.add_trial, self.name, trial)
-            on_trial(trial)
-
         try:
+            player = Player(self._stage, experiment=self.name)
+            planned, missing = self._store.experiment(self.name), set(self._store.missing(self.name))
+            places = [place for place in in_rounds(planned.task_ids, planned.trials) if place in missing]
+
+            async def play(task_id: str, trial: int) -> Trial:
+                return await player.play(task_id, trial, trial_seed(self._settings.seed, task_id, trial))
+
             with self.interrupt.on_signals():
                 return await run_schedule(
-                    places, play, keep, concurrency=self._settings.concurrency, interrupt=self.interrupt
+                    places,
+                    play,
+                    keeper(self.name, self._store, on_trial),
+                    concurrency=self._settings.concurrency,
+                    interrupt=self.interrupt,
                 )
         finally:
             await self._models.aclose()
             self._stage.close()
+
+
+def keeper(name: str, store: Store, on_trial: OnTrial) -> Callable[[Trial], Awaitable[None]]:
+    """Return what stores a finished trial and then tells of it.
+
+    Where another process has scored the same trial meanwhile, its score stands and the run goes on.
+    """
+
+    def is_scored(trial: Trial) -> bool:
+        try:
+            return any((row.task_id, row.trial) == (trial.task_id, trial.trial) for row in store.counts(name))
+        except StoreError:
+            return False
+
+    async def keep(trial: Trial) -> None:
+        try:
+            await asyncio.to_thread(store.add_trial, name, trial)
+        except StoreError:
+            if not await asyncio.to_thread(is_scored, trial):
+                raise
+            _LOG.warning("task %s trial %s was scored by another process: that stands", trial.task_id, trial.trial)
+        on_trial(trial)
+
+    return keep
 
 
 def start_run(settings: RunSettings, store: Store, name: str | None = None) -> Run:
@@ -95,15 +125,15 @@ def start_run(settings: RunSettings, store: Store, name: str | None = None) -> R
     """
     models = ChatModels(settings.context().calls)
     stage = build_stage(settings.context(), models)
-    tasks = select_tasks(stage.domain, settings)
-    check_gold(stage, tasks)
-    identity = identity_of(stage, settings, tasks)
-    chosen = name or new_name(settings.domain)
-    plan = {"domain": stage.domain.name, "trials": settings.trials, "task_ids": tuple(task.id for task in tasks)}
-    store.create_experiment(
-        new_experiment(chosen, "run", plan, settings.stored(), identity, privileged=stage.agent.is_privileged)
-    )
-    return Run(chosen, settings, store, stage, models)
+    with closed_on_error(stage):
+        tasks = select_tasks(stage.domain, settings)
+        check_gold(stage, tasks)
+        chosen = name or new_name(settings.domain)
+        identity = identity_of(stage, settings, tasks)
+        plan = plan_of(stage, tasks, settings.trials)
+        privileged = stage.agent.is_privileged
+        store.create_experiment(new_experiment(chosen, "run", plan, settings.stored(), identity, privileged=privileged))
+        return Run(chosen, settings, store, stage, models)
 
 
 def resume_run(name: str, store: Store, **given: Any) -> Run:
@@ -128,10 +158,26 @@ def resume_run(name: str, store: Store, **given: Any) -> Run:
     settings = restored(stored, **given)
     models = ChatModels(settings.context().calls)
     stage = build_stage(settings.context(), models)
-    tasks = [stage.domain.task(task_id) for task_id in experiment.task_ids]
-    check_same_identity(name, identity, identity_of(stage, settings, tasks))
-    check_gold(stage, tasks)
-    return Run(name, settings, store, stage, models)
+    with closed_on_error(stage):
+        tasks = [stage.domain.task(task_id) for task_id in experiment.task_ids]
+        check_same_identity(name, identity, identity_of(stage, settings, tasks))
+        check_gold(stage, tasks)
+        return Run(name, settings, store, stage, models)
+
+
+@contextmanager
+def closed_on_error(stage: Stage) -> Iterator[None]:
+    """Close the stage if setting up fails."""
+    try:
+        yield
+    except BaseException:
+        stage.close()
+        raise
+
+
+def plan_of(stage: Stage, tasks: Sequence[Task], trials: int) -> dict[str, Any]:
+    """Return what an experiment plans to play."""
+    return {"domain": stage.domain.name, "trials": trials, "task_ids": tuple(task.id for task in tasks)}
 
 
 def new_experiment(
@@ -143,17 +189,25 @@ def new_experiment(
     *,
     privileged: bool,
 ) -> Experiment:
-    """Return the record of a new experiment."""
-    return Experiment(
-        name=name,
-        kind=kind,
-        fingerprint=fingerprint_of(identity),
-        package_version=package_version(),
-        scoring_version=SCORING_VERSION,
-        privileged=privileged,
-        configuration={**configuration, "identity": identity},
-        **plan,
-    )
+    """Return the record of a new experiment.
+
+    Raises:
+        ConfigurationError: If the store cannot hold it, for its name above all.
+    """
+    try:
+        return Experiment(
+            name=name,
+            kind=kind,
+            fingerprint=fingerprint_of(identity),
+            package_version=package_version(),
+            scoring_version=SCORING_VERSION,
+            privileged=privileged,
+            configuration={**configuration, "identity": identity},
+            **plan,
+        )
+    except ValidationError as error:
+        reason = error.errors(include_url=False)[0]["msg"]
+        raise ConfigurationError(f"cannot plan experiment {name!r}: {reason}; choose another --name") from error
 
 
 def report_on(name: str, store: Store) -> Report:
@@ -180,6 +234,11 @@ def report_on(name: str, store: Store) -> Report:
             scoring_version=experiment.scoring_version,
         ),
         planned=in_rounds(experiment.task_ids, experiment.trials),
-        trials=store.trials(name),
-        unscored=[attempt.trial for attempt in store.unscored(name)],
+        trials=(as_counted(trial) for task_id in experiment.task_ids for trial in store.trials(name, task_id)),
+        unscored=(as_counted(attempt.trial) for attempt in store.unscored(name)),
     )
+
+
+def as_counted(trial: Trial) -> Trial:
+    """Return a trial without its transcript and changes, which a report of ten thousand cannot hold in memory."""
+    return trial.model_copy(update={"messages": [], "changes": {}})

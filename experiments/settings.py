@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, JsonValue, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -16,15 +16,20 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from taugraph.domains.errors import ConfigurationError
+from taugraph.domains.errors import ConfigurationError, UnknownNameError
 from taugraph.graphs.casting import SimulationContext
 
 DEFAULT_STORE = ".taugraph/results.db"
 """Where results are kept unless told otherwise."""
 
-_SECRET = re.compile(r"key|token|secret|password|authorization|header|credential", re.IGNORECASE)
 HIDDEN = "***"
 """What stands in a stored configuration where a secret was."""
+
+_SECRET = re.compile(r"key|token(?!s)|secret|passw|authorization|header|credential|cookie", re.IGNORECASE)
+_PASSWORD_IN_URL = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+_OPTIONS = ("agent_options", "user_options")
+
+_Options = Annotated[dict[str, JsonValue], NoDecode]
 
 
 class RunSettings(BaseSettings):
@@ -44,11 +49,11 @@ class RunSettings(BaseSettings):
     """Folder with published files in place of the domain's own data."""
     agent: str = "demo"
     """Agent under test: demo, demo:RATE, or PROVIDER:MODEL."""
-    agent_options: dict[str, Any] = Field(default_factory=dict)
+    agent_options: _Options = Field(default_factory=dict)
     """Options of the agent's model, as JSON: base_url, temperature, ..."""
     user: str = "demo"
     """Simulated user: demo, or PROVIDER:MODEL."""
-    user_options: dict[str, Any] = Field(default_factory=dict)
+    user_options: _Options = Field(default_factory=dict)
     """Options of the user's model, as JSON."""
     protocol: str = "strict"
     """Rules of conversation and scoring: strict or tau-bench."""
@@ -82,7 +87,14 @@ class RunSettings(BaseSettings):
     def _split_tasks(cls, value: Any) -> Any:
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
+        if isinstance(value, list | tuple):  # published tasks are numbered, and a list in TOML may say so
+            return tuple(str(part) if type(part) is int else part for part in value)
         return value
+
+    @field_validator(*_OPTIONS, mode="before")
+    @classmethod
+    def _read_options(cls, value: Any, info: ValidationInfo) -> Any:
+        return read_options(info.field_name or "options", value) if isinstance(value, str) else value
 
     @classmethod
     def settings_customise_sources(
@@ -123,44 +135,86 @@ def load_settings(**given: Any) -> RunSettings:
     """Join what was given with the environment and `taugraph.toml`; `None` counts as not given.
 
     Raises:
-        ConfigurationError: If a value does not fit, or a name is unknown.
+        ConfigurationError: If a value does not fit.
+        UnknownNameError: If `taugraph.toml` names a setting that does not exist.
     """
-    values = {name: value for name, value in given.items() if value is not None}
-    try:
-        return RunSettings(**values)
-    except ValidationError as error:
-        raise ConfigurationError(_explain(error)) from error
-    except (SettingsError, ValueError) as error:
-        raise ConfigurationError(f"cannot read the settings: {error}; check taugraph.toml and TAUGRAPH_...") from error
+    return _build({name: value for name, value in given.items() if value is not None})
 
 
 def restored(stored: Mapping[str, Any], **given: Any) -> RunSettings:
-    """Return the settings of a stored experiment, with some of them given anew.
+    """Return the settings of a stored experiment, with some of them given anew; `None` counts as not given.
+
+    The environment and `taugraph.toml` count only for the store's address and for secrets, which are not stored.
 
     Raises:
         ConfigurationError: If they no longer fit, or a secret has to be given again.
     """
     values = {**stored, **{name: value for name, value in given.items() if value is not None}}
-    for name in ("agent_options", "user_options"):
-        if HIDDEN in json.dumps(values.get(name, {})):
-            option = f"--{name.replace('_', '-')}"
-            raise ConfigurationError(f"the experiment was run with a secret in {option}; give {option} again")
-    return load_settings(**values)
+    for name in _OPTIONS:
+        if given.get(name) is None and HIDDEN in json.dumps(values.get(name)):
+            values[name] = _with_secrets(name, values[name])
+    return _build(values)
+
+
+def _build(values: dict[str, Any]) -> RunSettings:
+    # As text, because pydantic-settings would mix an object with the one of the next source, key by key.
+    texts = {name: json.dumps(values[name]) for name in _OPTIONS if isinstance(values.get(name), dict)}
+    try:
+        return RunSettings(**{**values, **texts})
+    except ValidationError as error:
+        raise _explain(error) from error
+    except (SettingsError, ValueError, OSError) as error:
+        raise ConfigurationError(f"cannot read the settings: {error}; check taugraph.toml and TAUGRAPH_...") from error
+
+
+def _with_secrets(name: str, stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of the environment or `taugraph.toml`, provided they are the stored ones but for secrets."""
+    now: dict[str, Any] = getattr(load_settings(), name)
+    if without_secrets(now) != stored:
+        option = f"--{name.replace('_', '-')}"
+        raise ConfigurationError(f"the experiment was run with a secret in {option}; give {option} again")
+    return now
+
+
+def read_options(name: str, text: str) -> dict[str, Any]:
+    """Read a model's options from a JSON object; the error does not repeat them, for they may hold a key.
+
+    Raises:
+        ConfigurationError: If the text is something else.
+    """
+    wanted = """wanted a JSON object such as '{"base_url": "http://127.0.0.1:8000/v1"}'"""
+    try:
+        options = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"cannot read --{name.replace('_', '-')}: got no JSON ({error}), {wanted}") from None
+    if not isinstance(options, dict):
+        got = f"a JSON {type(options).__name__}"
+        raise ConfigurationError(f"cannot read --{name.replace('_', '-')}: got {got}, {wanted}")
+    return options
 
 
 def without_secrets(value: Any) -> Any:
-    """Return a copy with every value hidden whose name looks like a secret's."""
+    """Return a copy without what looks like a secret: by its name, or as the user part of a URL.
+
+    Numbers are never secrets: `max_tokens` is not.
+    """
     if isinstance(value, dict):
-        return {
-            name: HIDDEN if _SECRET.search(str(name)) and item else without_secrets(item)
-            for name, item in value.items()
-        }
-    return [without_secrets(item) for item in value] if isinstance(value, list) else value
+        return {name: HIDDEN if _is_secret(str(name), item) else without_secrets(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [without_secrets(item) for item in value]
+    return _PASSWORD_IN_URL.sub(HIDDEN, value) if isinstance(value, str) else value
 
 
-def _explain(error: ValidationError) -> str:
+def _is_secret(name: str, value: Any) -> bool:
+    return bool(value) and not isinstance(value, int | float) and _SECRET.search(name) is not None
+
+
+def _explain(error: ValidationError) -> ConfigurationError | UnknownNameError:
     first = error.errors(include_url=False)[0]
-    name = ".".join(map(str, first["loc"])) or "settings"
-    got = HIDDEN if _SECRET.search(name) else repr(first["input"])
+    name = str(first["loc"][0]) if first["loc"] else "settings"
+    if first["type"] == "extra_forbidden":
+        return UnknownNameError("setting", name, RunSettings.model_fields)
+    got = "something else" if name in _OPTIONS else repr(first["input"])[:200]
     wanted = str(first["msg"]).replace("Input should be ", "")
-    return f"cannot use {name}: got {got[:200]}, wanted {wanted}; correct --{name.replace('_', '-')} or taugraph.toml"
+    places = f"--{name.replace('_', '-')}, TAUGRAPH_{name.upper()} or taugraph.toml"
+    return ConfigurationError(f"cannot use {name}: got {got}, wanted {wanted}; correct {places}")

@@ -1,6 +1,6 @@
 """The trial boundary: what an agent or a simulated user does comes out as a value or as a failure.
 
-It never comes out as an exception.
+It never comes out as an exception, not even one that would end the process: only whoever runs the trial may stop it.
 """
 
 import asyncio
@@ -23,17 +23,13 @@ async def cross(actor: Literal["agent", "user"], asked: Awaitable[_T]) -> _T | F
     except ModelCallError as error:
         return Failure(kind=error.cause, message=_clip(str(error)), actor=actor)
     except RejectedError as error:
-        return Failure(kind="rejected_by_provider", message=_clip(str(error)), actor=actor, traceback=None)
-    except (asyncio.CancelledError, KeyboardInterrupt):
-        raise
-    except Exception as error:  # noqa: BLE001 - this is the boundary
+        return Failure(kind="rejected_by_provider", message=_clip(str(error)), actor=actor)
+    except BaseException as error:  # this is the boundary
+        if _stops_the_run(error):
+            raise
         text = "".join(traceback.format_exception(error))[-_LONGEST_TRACEBACK:]
-        return Failure(
-            kind=f"{actor}_raised",
-            message=_clip(f"{type(error).__name__}: {error}"),
-            actor=actor,
-            traceback=text,
-        )
+        message = "".join(traceback.format_exception_only(error)).strip()
+        return Failure(kind=f"{actor}_raised", message=_clip(message), actor=actor, traceback=text)
 
 
 def termination_of(failure: Failure) -> Termination:
@@ -42,6 +38,14 @@ def termination_of(failure: Failure) -> Termination:
     if not own:
         return Termination.INFRASTRUCTURE
     return Termination.AGENT_ERROR if failure.actor == "agent" else Termination.USER_ERROR
+
+
+def _stops_the_run(error: BaseException) -> bool:
+    """Tell a run that is being stopped from an actor that raises what only looks like it."""
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > 0
+    return isinstance(error, KeyboardInterrupt | GeneratorExit)
 
 
 def _clip(text: str, limit: int = 1_000) -> str:

@@ -10,17 +10,24 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.exceptions import ModelError
+from langchain_core.exceptions import ContextOverflowError, ModelError
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_exponential_jitter
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception,
+    stop_after_attempt,
+    wait_exponential,
+    wait_random,
+)
 
 from taugraph.domains.errors import ModelCallError
 
 _LOG = logging.getLogger("taugraph")
-_BACKOFF = wait_exponential_jitter(initial=0.5, max=30, jitter=0.5)
+_BACKOFF = wait_exponential(multiplier=0.5, max=30) + wait_random(0, 0.5)
 _LONGEST_RETRY_AFTER_S = 120.0
 _UNREADABLE_CALL = "unreadable_call"
 
@@ -59,7 +66,7 @@ async def call_model(
 
     Raises:
         ModelCallError: If the provider failed, refused the credentials or timed out, also after the last attempt.
-        RejectedError: If it refuses a conversation to which this actor has already contributed.
+        RejectedError: If it refuses a conversation to which this actor has already contributed, or one too long for it.
     """
     retrying = AsyncRetrying(
         retry=retry_if_exception(is_transient),
@@ -73,9 +80,9 @@ async def call_model(
             with attempt:
                 async with asyncio.timeout(settings.timeout_s):
                     return _as_ai_message(await model.ainvoke(list(messages), **parameters))
-    except ValidationError as error:
-        return _unreadable(error)
     except Exception as error:
+        if arguments := _lost_arguments(error):
+            return _unreadable(arguments)
         if _rejects_conversation(error, messages):
             raise RejectedError(_describe(error)) from error
         raise ModelCallError(actor, cause_of(error), _describe(error)) from error
@@ -84,10 +91,10 @@ async def call_model(
 
 def is_transient(error: BaseException) -> bool:
     """Tell whether the same call may succeed later."""
-    if isinstance(error, ValidationError | asyncio.CancelledError):
+    if not isinstance(error, Exception) or _lost_arguments(error):
         return False
-    if isinstance(error, ModelError) and getattr(error, "is_retryable", None) is not None:
-        return bool(getattr(error, "is_retryable", False)) and _code(error) != "insufficient_quota"
+    if isinstance(error, ModelError):
+        return error.is_retryable and _code(error) != "insufficient_quota"
     status = _status(error)
     if status is not None:
         return status in (408, 409, 425, 429) or status >= 500
@@ -108,7 +115,14 @@ def cause_of(error: BaseException) -> str:
 
 
 def _rejects_conversation(error: Exception, messages: Sequence[BaseMessage]) -> bool:
-    """Tell a refused conversation from refused settings: only the former has something of the actor's own in it."""
+    """Tell a refused conversation from refused settings: only the former has something of the actor's own in it.
+
+    A conversation too long for the model is the actor's own affair from the first call on.
+    """
+    if isinstance(error, ContextOverflowError) or _code(error) == "context_length_exceeded":
+        return True
+    if _status(error) == 400 and "maximum context length" in str(error):
+        return True
     spoke = any(isinstance(message, AIMessage) for message in messages)
     return spoke and _status(error) in (400, 413, 422)
 
@@ -149,16 +163,22 @@ def _as_ai_message(message: object) -> AIMessage:
     raise TypeError(f"the model returned {type(message).__name__}, wanted an AIMessage")
 
 
-def _unreadable(error: ValidationError) -> AIMessage:
+def _lost_arguments(error: Exception) -> list[Any]:
+    """Return the arguments that are no JSON object, where they are what the error is about."""
+    if not isinstance(error, ValidationError):
+        return []
+    return [item["input"] for item in error.errors(include_url=False) if item["loc"][:1] == ("tool_calls",)]
+
+
+def _unreadable(arguments: Sequence[Any]) -> AIMessage:
     """Turn arguments that are no JSON object into calls that the executor can answer.
 
     LangChain refuses such a message as a whole, so the tool's name is lost; what was sent as arguments is not.
     """
-    arguments = [item["input"] for item in error.errors(include_url=False) if item["loc"][:1] == ("tool_calls",)]
     return AIMessage(
         "",
         invalid_tool_calls=[
             invalid_tool_call(name=_UNREADABLE_CALL, args=json.dumps(value, default=str), id=None, error=None)
-            for value in arguments or ["?"]
+            for value in arguments
         ],
     )

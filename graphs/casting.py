@@ -4,6 +4,7 @@ A reference is looked up once, here, when a run is set up; a wrong one is refuse
 """
 
 import json
+import threading
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -127,10 +128,18 @@ def build_stage(context: SimulationContext, models: ChatModels | None = None) ->
     )
 
 
-@lru_cache(maxsize=8)
 def stage_for(context: SimulationContext) -> Stage:
-    """Return the stage for a context, built once per process: the server asks for it at every node."""
-    return build_stage(context)
+    """Return the stage for a context, built once per process: the server asks for it at every node.
+
+    Raises:
+        TaugraphError: If it cannot be built; the next call tries again.
+    """
+    with _BUILDING:
+        return _built_stage(context)
+
+
+_BUILDING = threading.Lock()
+_built_stage = lru_cache(maxsize=8)(build_stage)
 
 
 def read_options(actor: str, text: str) -> dict[str, Any]:

@@ -8,11 +8,20 @@ import re
 from langchain_core.messages import AIMessage, BaseMessage
 
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+_HEADLESS_THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+
+
+def without_thoughts(text: str) -> str:
+    """Return the text without thought tags and what they hold.
+
+    A closing tag without its opening one ends a thought too: many chat templates put the opening tag in the prompt.
+    """
+    return _HEADLESS_THOUGHT.sub("", _THOUGHT.sub("", text))
 
 
 def spoken_text(message: BaseMessage) -> str:
     """Return a message's text without reasoning blocks and thought tags."""
-    return _THOUGHT.sub("", message.text).strip()
+    return without_thoughts(message.text).strip()
 
 
 def has_calls(message: AIMessage) -> bool:

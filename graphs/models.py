@@ -19,10 +19,9 @@ _SHARED_CLIENT_PROVIDERS = ("openai", "azure_openai")
 class ChatModels:
     """Builds the chat models of one run and closes what they share."""
 
-    def __init__(self, calls: CallSettings | None = None, *, most_in_flight: int = 100) -> None:
-        """Prepare for calls of that length; at most so many requests are expected in flight."""
+    def __init__(self, calls: CallSettings | None = None) -> None:
+        """Prepare for calls of that length."""
         self.calls = calls or CallSettings()
-        self._most_in_flight = most_in_flight
         self._models: dict[str, BaseChatModel] = {}
         self._client: Any = None
 
@@ -45,12 +44,15 @@ class ChatModels:
     async def aclose(self) -> None:
         """Close the shared HTTP client."""
         if self._client is not None:
-            await self._client.close() if hasattr(self._client, "close") else await self._client.aclose()
+            await self._client.aclose()
             self._client = None
+            self._models.clear()
 
     def _init(self, reference: str, options: dict[str, Any], actor: str) -> "BaseChatModel":
         from langchain.chat_models import init_chat_model  # noqa: PLC0415 - a second of imports, only for real models
 
+        # Studio listens to tokens, which makes LangChain stream, and a streamed answer reads differently.
+        options = {"disable_streaming": True} | options
         if reference.partition(":")[0] in _SHARED_CLIENT_PROVIDERS:
             options = {"max_retries": 0, "http_async_client": self._shared_client()} | options
         try:

@@ -83,7 +83,7 @@ def test_graphs_named_in_langgraph_json_can_be_loaded_and_bring_no_checkpointer(
 
 def test_nothing_that_is_tracked_names_a_machine_path_or_a_registry() -> None:
     pattern = re.compile(r"/(?:work|root)/|(?:pypi|pythonhosted|npmjs)\.(?:org|com)")
-    texts = [*ROOT.glob("*.*"), *ROOT.glob(".ci/*"), *modules(), *(ROOT / "benchmarks").glob("*")]
+    texts = [*ROOT.glob("[!.]*.*"), *ROOT.glob(".ci/*"), *modules(), *(ROOT / "benchmarks").glob("*")]
     for path in texts:
         if path.is_file():
             assert not pattern.search(path.read_text(encoding="utf-8")), path

@@ -1,6 +1,7 @@
 """The calculator: plain arithmetic, exact on integers, with bounds on size."""
 
 import ast
+import math
 import operator
 from collections.abc import Callable
 
@@ -38,6 +39,8 @@ def calculate(expression: str) -> str:
         raise ToolRefusal(f"the expression is longer than {MAX_EXPRESSION_CHARACTERS} characters")
     try:
         value = float(_value(ast.parse(expression.strip(), mode="eval").body))
+        if not math.isfinite(value):
+            raise ValueError("a number grows too large")
         return str(round(value, 2))
     except (SyntaxError, ArithmeticError, ValueError, TypeError, RecursionError, MemoryError) as error:
         raise ToolRefusal(f"the expression cannot be worked out: {error}") from error

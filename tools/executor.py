@@ -12,14 +12,15 @@ from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, ValidationError
+from pydantic_core import to_jsonable_python
 from sqlmodel import Session
 
 from taugraph.domains.changes import NetChanges
 from taugraph.domains.domain import Domain
-from taugraph.domains.errors import ToolRefusal
+from taugraph.domains.errors import ConfigurationError, ToolRefusal
 from taugraph.domains.task import GoldCall
 from taugraph.tools.definition import ToolKind, kind_of
-from taugraph.tools.virtual import VirtualDatabase
+from taugraph.tools.virtual import UnkeptWorkError, VirtualDatabase
 
 MAX_ARGUMENT_CHARACTERS = 100_000
 """Longest argument text a call may carry."""
@@ -81,7 +82,7 @@ class Executor:
             arguments: Arguments by name, or the raw JSON text where it could not be parsed; empty text means none.
             changes: The trial's net changes before the call.
         """
-        entry = self._entries.get(name)
+        entry = self._entries.get(name) if isinstance(name, str) else None
         if entry is None:
             known = ", ".join(sorted(self._entries))
             return _refused(f"there is no tool named {_clip(name, 80)}; known are {known}", changes)
@@ -117,29 +118,34 @@ class Executor:
     def _run(self, entry: "_ToolEntry", arguments: dict[str, Any], changes: NetChanges) -> Answer:
         def work(session: Session) -> tuple[str, bool]:
             try:
-                return _as_text(entry.call(arguments, session)), False
+                text = _as_text(entry.call(arguments, session))
+                session.flush()
+                return text, False
             except ToolRefusal as refusal:
                 if refusal.keeps_writes:
                     return f"Error: {refusal}", True
                 raise
+            except (Exception, SystemExit) as error:  # a tool's boundary: what the caller sent must not end the trial
+                raise ToolRefusal(_explain(error)) from error
 
         try:
             (text, is_error), after = self.database.run(changes, work)
-        except ToolRefusal as refusal:
+        except (ToolRefusal, UnkeptWorkError) as refusal:
             return _refused(str(refusal), changes)
-        except ValidationError as error:
-            return _refused(_explain(error), changes)
-        except Exception as error:  # noqa: BLE001 - a tool's boundary: what the caller sent must never end the trial
-            return _refused(f"{type(error).__name__}: {error}", changes)
-        return Answer(_clip_error(text) if is_error else text, is_error, after)
+        return Answer(_clip_error(text) if is_error else _storable(text), is_error, after)
 
 
 class _ToolEntry:
     """A tool with what a call needs to know of it, worked out once."""
 
     def __init__(self, tool: BaseTool, checks_arguments: bool) -> None:
+        if isinstance(tool, StructuredTool) and tool.func is None:
+            raise ConfigurationError(f"tool {tool.name!r} is async only: a domain's tools are plain functions")
         self.kind = kind_of(tool)
-        self._tool = tool if checks_arguments else _without_validation(tool)
+        # A tool that words its own errors would hide them from the transaction and from the error count.
+        self._tool = (tool if checks_arguments else _without_validation(tool)).model_copy(
+            update={"handle_tool_error": False, "handle_validation_error": False}
+        )
         schema = _visible_schema(tool)
         self._allowed = frozenset(schema.get("properties", {}))
         self._required = frozenset(schema.get("required", ()))
@@ -174,19 +180,17 @@ def _visible_schema(tool: BaseTool) -> dict[str, Any]:
 
 def _parse(arguments: object) -> dict[str, Any] | str:
     """Return the arguments by name, or a sentence that says why they are none."""
-    if arguments == "":
-        return {}
-    if isinstance(arguments, str):
-        if len(arguments) > MAX_ARGUMENT_CHARACTERS:
-            return _too_long(len(arguments))
-        try:
-            arguments = json.loads(arguments)
-        except (ValueError, RecursionError) as error:
-            return f"the arguments are not JSON ({error}); send one JSON object"
-    if not isinstance(arguments, dict):
-        kind = "null" if arguments is None else type(arguments).__name__
-        return f"the arguments are {kind}, wanted one JSON object with the arguments by name"
-    length = len(json.dumps(arguments, default=str))
+    try:
+        if isinstance(arguments, str):
+            if len(arguments) > MAX_ARGUMENT_CHARACTERS:
+                return _too_long(len(arguments))
+            arguments = json.loads(arguments) if arguments.strip() else {}
+        if not isinstance(arguments, dict) or not all(isinstance(name, str) for name in arguments):
+            kind = "null" if arguments is None else type(arguments).__name__
+            return f"the arguments are {kind}, wanted one JSON object with the arguments by name"
+        length = len(json.dumps(arguments))
+    except (ValueError, TypeError, RecursionError) as error:
+        return f"the arguments are not JSON ({error}); send one JSON object"
     return arguments if length <= MAX_ARGUMENT_CHARACTERS else _too_long(length)
 
 
@@ -195,17 +199,22 @@ def _too_long(length: int) -> str:
 
 
 def _as_text(result: object) -> str:
-    if isinstance(result, str):
-        return result
-    if isinstance(result, BaseModel):
-        return result.model_dump_json()
-    return json.dumps(result, default=str)
+    return result if isinstance(result, str) else json.dumps(result, default=_as_json)
 
 
-def _explain(error: ValidationError) -> str:
-    """Name each wrong argument with what it was and what was wanted."""
+def _as_json(value: object) -> object:
+    return to_jsonable_python(value, fallback=str)
+
+
+def _explain(error: BaseException) -> str:
+    """Say what went wrong; of wrong arguments, name each with what it was and what was wanted."""
+    if not isinstance(error, ValidationError):
+        try:
+            return f"{type(error).__name__}: {error}"
+        except Exception:  # noqa: BLE001 - an error whose own text is broken is still only an error
+            return type(error).__name__
     parts = [
-        f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}, got {_clip(item['input'], 60)}"
+        f"{_clip('.'.join(map(str, item['loc'])) or 'arguments', 80)}: {item['msg']}, got {_clip(item['input'], 60)}"
         for item in error.errors(include_url=False, include_context=False)[:5]
     ]
     return f"the arguments do not fit: {'; '.join(parts)}"
@@ -216,8 +225,13 @@ def _refused(reason: str, changes: NetChanges) -> Answer:
 
 
 def _clip_error(text: str) -> str:
-    safe = text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")
+    safe = _storable(text)
     return safe if len(safe) <= MAX_ERROR_CHARACTERS else f"{safe[:MAX_ERROR_CHARACTERS]}... (cut)"
+
+
+def _storable(text: str) -> str:
+    """Escape what no database and no provider accepts: lone surrogates and NUL."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")
 
 
 def _clip(value: object, limit: int) -> str:

@@ -5,20 +5,24 @@ else.
 """
 
 import os
+import re
 import sqlite3
 import tempfile
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
 from platformdirs import user_cache_path
-from sqlalchemy import JSON, Float, LargeBinary, Numeric, Table
+from sqlalchemy import JSON, Float, LargeBinary, Numeric, Table, insert
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.schema import CreateIndex, CreateTable
-from sqlmodel import SQLModel, create_engine
+from sqlmodel import Session, SQLModel, create_engine
 
 from taugraph.domains.domain import Domain
 from taugraph.domains.errors import ConfigurationError
+
+_CHECKSUM_BYTES = 32
 
 
 def table_of(model: type[SQLModel]) -> Table:
@@ -31,8 +35,8 @@ def table_of(model: type[SQLModel]) -> Table:
     if not isinstance(table, Table):
         raise ConfigurationError(f"{model.__name__} is no table: write class {model.__name__}(..., table=True)")
     for column in table.primary_key.columns:
-        if isinstance(column.type, Float | Numeric | JSON):
-            raise ConfigurationError(f"key column {table.name}.{column.name} must be text or an integer")
+        if column.nullable or isinstance(column.type, Float | Numeric | JSON):
+            raise ConfigurationError(f"key column {table.name}.{column.name} must be text or an integer, never NULL")
     for column in table.columns:
         if isinstance(column.type, LargeBinary):
             raise ConfigurationError(f"column {table.name}.{column.name} holds bytes; store text or numbers")
@@ -41,15 +45,15 @@ def table_of(model: type[SQLModel]) -> Table:
 
 def seed_image(domain: Domain) -> bytes:
     """Return the domain's seed as the bytes of a SQLite database."""
-    path = _cache_folder() / f"{domain.name}-{_digest(domain)}.sqlite"
+    path = _cache_folder() / f"{re.sub(r'[^a-z0-9]+', '-', domain.name.lower())[:40]}-{_digest(domain)}.seed"
     try:
-        image = path.read_bytes()
+        kept = path.read_bytes()
     except OSError:
-        image = b""
-    if _is_whole(image):
-        return image
-    image = _build(domain)
-    _keep(path, image)
+        kept = b""
+    image = kept[_CHECKSUM_BYTES:]
+    if not image or kept[:_CHECKSUM_BYTES] != sha256(image).digest():
+        image = _build(domain)
+        _keep(path, sha256(image).digest() + image)
     return image
 
 
@@ -69,51 +73,33 @@ def _digest(domain: Domain) -> str:
     return digest.hexdigest()[:24]
 
 
-def _is_whole(image: bytes) -> bool:
-    if not image:
-        return False
-    with _Connection() as raw:
-        try:
-            raw.deserialize(image)
-            return bool(raw.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
-        except sqlite3.DatabaseError:
-            return False
-
-
-class _Connection:
-    """An in-memory connection that is closed at the end, which `sqlite3.Connection` as a context manager is not."""
-
-    def __enter__(self) -> sqlite3.Connection:
-        self._raw = sqlite3.connect(":memory:")
-        return self._raw
-
-    def __exit__(self, *_: object) -> None:
-        self._raw.close()
-
-
 def _build(domain: Domain) -> bytes:
-    with _Connection() as raw:
+    with closing(sqlite3.connect(":memory:")) as raw:
         engine = create_engine("sqlite://", creator=lambda: raw, poolclass=StaticPool)
-        metadata = table_of(domain.tables[0]).metadata
-        metadata.create_all(engine, tables=[table_of(model) for model in domain.tables])
+        for model in domain.tables:
+            table_of(model).create(engine)
         rows: dict[type[SQLModel], list[dict[str, object]]] = {}
         for row in domain.seed.rows():
             rows.setdefault(type(row), []).append(row.model_dump())
-        with engine.begin() as connection:
+        with Session(engine) as session:
             for model, values in rows.items():
-                connection.execute(table_of(model).insert(), values)
+                session.execute(insert(model), values)
+            session.commit()
         image = raw.serialize()
         engine.dispose()
         return image
 
 
-def _keep(path: Path, image: bytes) -> None:
+def _keep(path: Path, content: bytes) -> None:
     """Write under another name and rename, so that several processes starting cold never read half a file."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        with os.fdopen(handle, "wb") as file:
-            file.write(image)
-        Path(name).replace(path)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            Path(name).replace(path)
+        except OSError:
+            Path(name).unlink(missing_ok=True)
     except OSError:
         return

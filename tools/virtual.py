@@ -6,14 +6,16 @@ and always rolls back. So a copy is the seed again before the next trial may tak
 """
 
 import json
+import math
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import Empty, LifoQueue
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.pool import StaticPool
 from sqlmodel import Session
 
@@ -21,13 +23,14 @@ from taugraph.domains.changes import NetChanges, Row, row_key
 from taugraph.domains.domain import Domain
 from taugraph.domains.errors import TaugraphError
 from taugraph.tools.seed_image import seed_image, table_of
+from taugraph.tools.stored_table import TOUCHED, StoredTable
 
-_TOUCHED = "taugraph_touched"
+_MARK = ("", "[]")
 _T = TypeVar("_T")
 
 
-class TransactionEscapedError(TaugraphError):
-    """A tool ended the transaction that belongs to the harness; what it did is lost."""
+class UnkeptWorkError(TaugraphError):
+    """A tool did what the virtual database cannot keep; everything it wrote is lost."""
 
 
 class VirtualDatabase:
@@ -35,7 +38,7 @@ class VirtualDatabase:
 
     def __init__(self, domain: Domain) -> None:
         self._domain = domain
-        self._tables = {model.name: model for model in (_StoredTable.of(table_of(model)) for model in domain.tables)}
+        self._tables = {model.name: model for model in (StoredTable.of(table_of(model)) for model in domain.tables)}
         self._idle: LifoQueue[_SeedCopy] = LifoQueue()
         self._image: bytes | None = None
         self._image_lock = threading.Lock()
@@ -49,13 +52,17 @@ class VirtualDatabase:
                 with the transaction.
 
         Raises:
-            TransactionEscapedError: If the work ended the harness's transaction by hand.
+            UnkeptWorkError: If the work ended the harness's transaction by hand, or wrote a value that JSON lacks.
             Exception: Whatever the work raises; nothing it wrote remains.
         """
         copy = self._take()
         try:
             result, touched = self._inside(copy, changes, work)
             return result, copy.net_changes(changes, touched)
+        except Exception as error:
+            if copy.spoiled:
+                raise _escaped() from error
+            raise
         finally:
             self._give_back(copy)
 
@@ -74,21 +81,19 @@ class VirtualDatabase:
     def _inside(
         self, copy: "_SeedCopy", changes: NetChanges, work: Callable[[Session], _T]
     ) -> tuple[_T, list["_Touched"]]:
-        outer = copy.connection.begin()
-        try:
+        # Rows that a tool commits and returns must still be readable, hence no expiry.
+        with (
+            copy.transaction(),
+            Session(copy.connection, join_transaction_mode="create_savepoint", expire_on_commit=False) as session,
+        ):
             copy.apply(changes)
-            with Session(copy.connection, join_transaction_mode="create_savepoint") as session:
-                session.info.update(dialect=self._domain.dialect, now=self._domain.now)
-                result = work(session)
-                session.flush()
-                if not copy.raw.in_transaction:
-                    raise TransactionEscapedError("a tool ended the database transaction; it must use its session only")
-                return result, copy.touched()
-        finally:
-            if copy.raw.in_transaction:
-                outer.rollback()
-            else:
-                copy.spoiled = True
+            session.info.update(dialect=self._domain.dialect, now=self._domain.now)
+            result = work(session)
+            session.flush()
+            touched = copy.touched()
+        if copy.spoiled:
+            raise _escaped()
+        return result, touched
 
     def _take(self) -> "_SeedCopy":
         try:
@@ -109,6 +114,10 @@ class VirtualDatabase:
             return self._image
 
 
+def _escaped() -> UnkeptWorkError:
+    return UnkeptWorkError("the tool ended the database transaction by hand; it must use its session only")
+
+
 @dataclass(frozen=True)
 class _Touched:
     """A row that the work may have changed, as it stood at the end of the work."""
@@ -118,41 +127,15 @@ class _Touched:
     after: Row | None
 
 
-@dataclass(frozen=True)
-class _StoredTable:
-    """The statements for one table, written once."""
-
-    name: str
-    columns: tuple[str, ...]
-    upsert: str
-    delete: str
-    select: str
-    triggers: tuple[str, ...]
-
-    @classmethod
-    def of(cls, table: Table) -> "_StoredTable":
-        columns = tuple(column.name for column in table.columns)
-        keys = tuple(column.name for column in table.primary_key.columns)
-        name, listed = _quote(table.name), ", ".join(map(_quote, columns))
-        where = " AND ".join(f"{_quote(key)} = ?" for key in keys)
-        return cls(
-            name=table.name,
-            columns=columns,
-            upsert=f"INSERT OR REPLACE INTO {name} ({listed}) VALUES ({', '.join('?' * len(columns))})",
-            delete=f"DELETE FROM {name} WHERE {where}",
-            select=f"SELECT {listed} FROM {name} WHERE {where}",
-            triggers=tuple(_trigger(table.name, keys, operation) for operation in ("INSERT", "UPDATE", "DELETE")),
-        )
-
-
 class _SeedCopy:
     """One in-memory copy of the seed, used by one transaction at a time."""
 
-    def __init__(self, image: bytes, tables: dict[str, _StoredTable]) -> None:
+    def __init__(self, image: bytes, tables: dict[str, StoredTable]) -> None:
         self.raw = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self.raw.deserialize(image)
+        self.raw.execute("PRAGMA foreign_keys = ON")  # or ON DELETE CASCADE would do nothing
         self.raw.execute("PRAGMA recursive_triggers = ON")  # or REPLACE would drop conflicting rows unseen
-        self.raw.execute(f"CREATE TEMP TABLE {_TOUCHED} (tbl TEXT, key TEXT, PRIMARY KEY (tbl, key)) WITHOUT ROWID")
+        self.raw.execute(f"CREATE TEMP TABLE {TOUCHED} (tbl TEXT, key TEXT)")
         for table in tables.values():
             for trigger in table.triggers:
                 self.raw.execute(trigger)
@@ -167,20 +150,71 @@ class _SeedCopy:
         self._engine.dispose()
         self.raw.close()
 
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Open the one transaction and always roll it back; a copy on which that did not work is spoiled.
+
+        An uncommitted mark tells: it is gone if someone rolled back meanwhile, and outlives the rollback if someone
+        committed.
+        """
+        outer = self.connection.begin()
+        self.raw.execute("PRAGMA defer_foreign_keys = ON")  # the rows of a trial are applied in any order
+        self.raw.execute(f"INSERT INTO temp.{TOUCHED} VALUES (?, ?)", _MARK)
+        try:
+            yield
+        finally:
+            self.spoiled = not self._is_marked()
+            if self.raw.in_transaction:
+                outer.rollback()
+            self.spoiled = self.spoiled or self.raw.in_transaction or self._is_marked()
+
+    def _is_marked(self) -> bool:
+        return self.raw.execute(f"SELECT 1 FROM temp.{TOUCHED} WHERE (tbl, key) = (?, ?)", _MARK).fetchone() is not None
+
     def apply(self, changes: NetChanges) -> None:
-        """Bring the seed to a trial's present state, inside the open transaction."""
+        """Bring the seed to a trial's present state, inside the open transaction.
+
+        A row that another row's seed value still blocks, as where a unique value moved on, waits for the next round;
+        where values went round in a circle, they are parked first. Replacing rows would cascade to their children.
+        """
+        waiting: list[tuple[StoredTable, str, Row]] = []
         for name, rows in changes.items():
             table = self._tables[name]
             for key, (_, after) in rows.items():
                 if after is None:
                     self.raw.execute(table.delete, json.loads(key))
                 else:
-                    self.raw.execute(table.upsert, [after[column] for column in table.columns])
+                    waiting.append((table, key, after))
+        while waiting:
+            blocked = [(table, key, row) for table, key, row in waiting if not self._upsert(table, row)]
+            if len(blocked) == len(waiting):
+                for table, key, _ in blocked:
+                    self.raw.execute(table.park, json.loads(key))
+                for table, _, row in blocked:
+                    self.raw.execute(table.upsert, [row[column] for column in table.columns])
+                return
+            waiting = blocked
+
+    def _upsert(self, table: StoredTable, row: Row) -> bool:
+        try:
+            self.raw.execute(table.upsert, [row[column] for column in table.columns])
+        except sqlite3.IntegrityError:
+            return False
+        return True
 
     def touched(self) -> list[_Touched]:
-        """Read every row that was touched since the transaction began, sorted by table and key."""
-        keys = sorted(self.raw.execute(f"SELECT tbl, key FROM temp.{_TOUCHED}").fetchall())
-        return [_Touched(name, key := json.loads(text), self._row(name, key)) for name, text in keys]
+        """Read every row that was touched since the transaction began, sorted by table and key.
+
+        Raises:
+            UnkeptWorkError: If a row holds a value that JSON lacks.
+        """
+        keys = sorted(set(self.raw.execute(f"SELECT tbl, key FROM temp.{TOUCHED}").fetchall()) - {_MARK})
+        found = [_Touched(name, key := json.loads(text), self._row(name, key)) for name, text in keys]
+        for row in found:
+            for column, value in (row.after or {}).items():
+                if isinstance(value, bytes) or (isinstance(value, float) and not math.isfinite(value)):
+                    raise UnkeptWorkError(f"{row.table}.{column} cannot hold {value!r}: it is not JSON")
+        return found
 
     def net_changes(self, earlier: NetChanges, touched: list[_Touched]) -> NetChanges:
         """Compare the touched rows with the seed, after the rollback."""
@@ -207,18 +241,3 @@ def _engine_on(raw: sqlite3.Connection) -> Engine:
     engine = create_engine("sqlite://", creator=lambda: raw, poolclass=StaticPool)
     event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
     return engine
-
-
-def _trigger(table: str, keys: tuple[str, ...], operation: str) -> str:
-    sides = {"INSERT": ("NEW",), "UPDATE": ("OLD", "NEW"), "DELETE": ("OLD",)}[operation]
-    literal = table.replace("'", "''")
-    listed = {side: ", ".join(f"{side}.{_quote(key)}" for key in keys) for side in sides}
-    notes = " ".join(
-        f"INSERT OR IGNORE INTO {_TOUCHED} VALUES ('{literal}', json_array({listed[side]}));" for side in sides
-    )
-    name = _quote(f"taugraph_{operation.lower()}_{table}")
-    return f"CREATE TEMP TRIGGER {name} AFTER {operation} ON main.{_quote(table)} BEGIN {notes} END"
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -42,5 +42,10 @@ class ChatAgent:
 
 def seed_parameters(model: BaseChatModel, seed: int) -> dict[str, int]:
     """Return the seed as a call parameter, for models that take one."""
-    takes_seed = "seed" in type(model).model_fields and not getattr(model, "use_responses_api", None)
-    return {"seed": seed} if takes_seed else {}
+    if "seed" not in type(model).model_fields:
+        return {}
+    # OpenAI's newer models go to an API without seeds, and the model object alone knows which do.
+    uses_responses_api = getattr(model, "_use_responses_api", None)
+    if uses_responses_api is not None and uses_responses_api({"tools": [{"type": "function"}]}):
+        return {}
+    return {"seed": seed}

@@ -110,7 +110,7 @@ class DemoAgentModel(BaseChatModel):
         script = [AIMessage(OPENING_QUESTION)]
         for number, call in enumerate(calls, 1):
             if call.name in self.writes and slip is not Slip.ACTS_UNCONFIRMED:
-                script.append(AIMessage(_confirmation(call)))
+                script.append(AIMessage(_confirmation(call, names_details=slip is not Slip.OMITS_ANSWER)))
             identity = f"demo-{len(script)}-{number}"
             script.append(AIMessage("", tool_calls=[{"name": call.name, "args": dict(call.arguments), "id": identity}]))
         script.append(AIMessage(self._summary(calls, slip)))
@@ -133,13 +133,12 @@ class DemoAgentModel(BaseChatModel):
         if slip not in (Slip.FORGETS_WRITE, Slip.WRONG_ARGUMENT, Slip.WRONG_ITEM):
             return calls
         chosen = rng.choice(writes)
-        if slip is Slip.FORGETS_WRITE:
-            return calls[:chosen] + calls[chosen + 1 :]
-        spoiled = None
-        if slip is Slip.WRONG_ITEM:
-            spoiled = _other_item(calls[chosen], messages, Random(self.seed))
-        calls[chosen] = spoiled or _other_argument(calls[chosen], Random(self.seed))
-        return calls
+        # What is read after the chosen call must not change the script any more.
+        read = [message for message in messages if isinstance(message, ToolMessage)][:chosen]
+        spoiled = _other_item(calls[chosen], read, Random(self.seed)) if slip is Slip.WRONG_ITEM else None
+        if spoiled is None and slip is not Slip.FORGETS_WRITE:
+            spoiled = _other_argument(calls[chosen], Random(self.seed))
+        return [*calls[:chosen], *([spoiled] if spoiled else []), *calls[chosen + 1 :]]
 
     def _summary(self, calls: Sequence[GoldCall], slip: Slip | None) -> str:
         done = [call.name.replace("_", " ") for call in calls if call.name in self.writes]
@@ -150,14 +149,16 @@ class DemoAgentModel(BaseChatModel):
         return " ".join([*parts, CLOSING_QUESTION])
 
 
-def _confirmation(call: GoldCall) -> str:
+def _confirmation(call: GoldCall, *, names_details: bool) -> str:
+    """Ask before a change; the details are left out where they might be the answer that is to be omitted."""
     details = ", ".join(f"{name}: {json.dumps(value)}" for name, value in call.arguments.items())
-    return f"I am about to do this: {call.name.replace('_', ' ')} ({details}). Shall I go ahead (yes or no)?"
+    shown = f" ({details})" if names_details else ""
+    return f"I am about to do this: {call.name.replace('_', ' ')}{shown}. Shall I go ahead (yes or no)?"
 
 
-def _other_item(call: GoldCall, messages: Sequence[BaseMessage], rng: Random) -> GoldCall | None:
+def _other_item(call: GoldCall, read: Sequence[ToolMessage], rng: Random) -> GoldCall | None:
     """Swap an id for a sibling of it in an earlier tool answer; `None` if there is no sibling."""
-    siblings = [found for message in messages if isinstance(message, ToolMessage) for found in _groups(message.text)]
+    siblings = [found for message in read for found in _groups(message.text)]
     swaps = [
         (name, other)
         for name, value in call.arguments.items()
@@ -193,11 +194,14 @@ def _groups(text: str) -> list[list[str]]:
     return groups
 
 
-def _other_argument(call: GoldCall, rng: Random) -> GoldCall:
-    """Get one argument wrong the way people do: one more, the other cabin, the neighbouring day."""
+def _other_argument(call: GoldCall, rng: Random) -> GoldCall | None:
+    """Get one argument wrong the way people do: one more, the other cabin, a passenger less.
+
+    `None` if no argument lends itself to it; the change is then left out, so that a slip never goes unnoticed.
+    """
     wrong = {name: other for name, value in call.arguments.items() if (other := _slipped(value)) != value}
     if not wrong:
-        return call
+        return None
     name = rng.choice(sorted(wrong))
     return call.model_copy(update={"arguments": {**call.arguments, name: wrong[name]}})
 

@@ -4,21 +4,20 @@ It stops by calling `end_conversation`, a tool only it has, so that nothing it s
 accident. Where the protocol stops on a token, it is told the token instead.
 """
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Environment, StrictUndefined
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
 
 from taugraph.domains.protocol import STOP_TOKEN
 from taugraph.domains.task import Scenario
-from taugraph.domains.trial import Usage
 from taugraph.graphs.agents.chat import seed_parameters
 from taugraph.graphs.calling import CallSettings, call_model
 from taugraph.graphs.delivery import spoken_text
+from taugraph.graphs.usage import add_usage, usage_of
 from taugraph.graphs.user import UserTurn, UserView
 
 END_TOOL: dict[str, Any] = {
@@ -39,6 +38,12 @@ GREETING = "Hello, how can I help you today?"
 """What the user reads before its first words; it is no part of the transcript."""
 
 _NUDGE = "(You said nothing. Say your next words to the agent, or end the conversation.)"
+
+
+# Read once, here: a turn is taken on the event loop, which must not wait for a file.
+_TEMPLATE = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False).from_string(
+    Path(__file__).with_name("llm.md").read_text(encoding="utf-8")
+)
 
 
 class LlmUser:
@@ -69,7 +74,7 @@ class LlmUser:
         if turn.text or turn.stops:
             return turn
         again = await self._ask([*prompt, HumanMessage(_NUDGE)], view)
-        return UserTurn(again.text, again.stops, _sum(turn.usage, again.usage))
+        return UserTurn(again.text, again.stops, add_usage(turn.usage, again.usage))
 
     async def _ask(self, prompt: list[BaseMessage], view: UserView) -> UserTurn:
         parameters = seed_parameters(self._model, view.key.seed)
@@ -84,27 +89,9 @@ def as_turn(reply: AIMessage) -> UserTurn:
     if ends and not text:
         text = str(ends[0]["args"].get("last_words") or "").strip()
     stops = bool(ends) or any(call["name"] == "end_conversation" for call in reply.invalid_tool_calls)
-    return UserTurn(text, stops, _usage_of(reply))
+    return UserTurn(text, stops, usage_of(reply))
 
 
 def system_prompt(scenario: Scenario, *, stops_on_token: bool) -> str:
     """Return what the model is told about its role."""
-    return _template().render(scenario=scenario, stop_token=STOP_TOKEN if stops_on_token else None)
-
-
-@cache
-def _template() -> Template:
-    text = Path(__file__).with_name("llm.md").read_text(encoding="utf-8")
-    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
-    return environment.from_string(text)
-
-
-def _usage_of(reply: AIMessage) -> Usage:
-    if reply.usage_metadata is None:
-        return Usage(calls=1, uncounted_calls=1)
-    tokens = reply.usage_metadata
-    return Usage(calls=1, input_tokens=tokens["input_tokens"], output_tokens=tokens["output_tokens"])
-
-
-def _sum(first: Usage, second: Usage) -> Usage:
-    return Usage(**{name: getattr(first, name) + getattr(second, name) for name in Usage.model_fields})
+    return _TEMPLATE.render(scenario=scenario, stop_token=STOP_TOKEN if stops_on_token else None)

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 from rich.cells import cell_len
 
 from taugraph.domains.trial import Failure, Score, Termination, Trial, Usage
-from taugraph.experiments.report import DEMONSTRATION_NOTE, Report, ReportIdentity, build_report, render_report
+from taugraph.experiments.report import DEMONSTRATION_NOTE, Report, ReportIdentity, build_report
+from taugraph.experiments.report_text import render_report
 
 DIFFERENCE = {
     "table": "reservations",

@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 
 from taugraph.domains.airline.dialects import TAU_BENCH, TAUGRAPH
-from taugraph.domains.airline.models import TABLES
+from taugraph.domains.airline.models import TABLES, Handoff
 from taugraph.domains.airline.published import read_seed
 from taugraph.domains.airline.seed import load_seed
 from taugraph.domains.domain import Domain, RowComparison
@@ -26,8 +26,9 @@ from taugraph.tools.airline.searches import (
     search_direct_flight,
     search_onestop_flight,
 )
-from taugraph.tools.airline.service import send_certificate, transfer_to_human_agents
+from taugraph.tools.airline.service import send_certificate
 from taugraph.tools.arithmetic import calculate
+from taugraph.tools.handoff import handoff_tool
 from taugraph.tools.thinking import think
 
 AGENT_TOOLS = (
@@ -42,7 +43,7 @@ AGENT_TOOLS = (
     search_onestop_flight,
     send_certificate,
     think,
-    transfer_to_human_agents,
+    handoff_tool(Handoff),
     update_reservation_baggages,
     update_reservation_flights,
     update_reservation_passengers,

@@ -102,7 +102,7 @@ def book_reservation(  # noqa: PLR0913 - the published tool has these parameters
     store_segments(session, reservation.reservation_id, segments)
     store_passengers(session, reservation.reservation_id, travellers)
     if dialect_of(session).booking_takes_seats:
-        take_seats(session, segments, cabin, len(travellers))
+        take_seats(segments, cabin, len(travellers))
     session.flush()
     return reservation_document(session, reservation)
 
@@ -128,7 +128,7 @@ def _check_party(reservation: Reservation, party: int) -> None:
 
 
 def _bag_price(nonfree_baggages: float) -> int:
-    if isinstance(nonfree_baggages, str):
+    if not isinstance(nonfree_baggages, int | float):
         raise ToolRefusal("nonfree_baggages must be a number")
     return round(BAG_CENTS * nonfree_baggages)
 

@@ -59,7 +59,7 @@ def update_reservation_flights(
     if dialect_of(session).stores_changed_cabin:
         reservation.cabin = cabin
     if difference:
-        _add_payment(session, reservation_id, payment_id, difference)
+        _add_payments(session, reservation_id, [(payment_id, difference)])
     session.flush()
     return reservation_document(session, reservation)
 
@@ -76,7 +76,7 @@ def _kept_or_priced(
     if cabin == reservation.cabin:
         for segment in stored:
             if (segment.flight_number, segment.date) == (sent["flight_number"], sent["date"]):
-                return PricedSegment(sent, segment.origin, segment.destination, segment.price_cents, is_kept=True)
+                return PricedSegment(sent, segment.origin, segment.destination, segment.price_cents)
     return price_segment(session, sent, cabin, party)
 
 
@@ -88,10 +88,10 @@ def _move_seats(
     cabin: str,
     party: int,
 ) -> None:
-    kept = {(segment.flight_number, segment.date) for segment in segments if segment.is_kept}
+    kept = {(segment.flight_number, segment.date) for segment in segments if segment.day is None}
     given_up = [segment for segment in stored if (segment.flight_number, segment.date) not in kept]
-    release_seats(session, reservation, given_up)
-    take_seats(session, [segment for segment in segments if not segment.is_kept], cabin, party)
+    release_seats(session, given_up, reservation.cabin, party)
+    take_seats(segments, cabin, party)
 
 
 @domain_tool(ToolKind.WRITE)
@@ -137,7 +137,7 @@ def update_reservation_baggages(
     reservation.total_baggages = total_baggages
     reservation.nonfree_baggages = nonfree_baggages
     if price:
-        _add_payment(session, reservation_id, payment_id, price)
+        _add_payments(session, reservation_id, [(payment_id, price)])
     session.flush()
     return reservation_document(session, reservation)
 
@@ -154,9 +154,9 @@ def cancel_reservation(reservation_id: str, session: DatabaseSession) -> Documen
     if dialect_of(session).corrected:
         _check_stands(reservation)
         _refund_gift_cards(session, reservation, history)
-        release_seats(session, reservation, segments_of(session, reservation_id))
-    for entry in history:
-        _add_payment(session, reservation_id, entry.payment_id, -entry.amount_cents)
+        party = len(passengers_of(session, reservation_id))
+        release_seats(session, segments_of(session, reservation_id), reservation.cabin, party)
+    _add_payments(session, reservation_id, [(entry.payment_id, -entry.amount_cents) for entry in history])
     reservation.status = "cancelled"
     session.flush()
     return reservation_document(session, reservation)
@@ -174,15 +174,13 @@ def _check_stands(reservation: Reservation) -> None:
         raise ToolRefusal(f"reservation {reservation.reservation_id} is cancelled")
 
 
-def _add_payment(session: Session, reservation_id: str, payment_id: str, amount_cents: int) -> None:
-    session.flush()
+def _add_payments(session: Session, reservation_id: str, entries: list[tuple[str, int]]) -> None:
+    """Put (payment id, cents) at the end of the payment history."""
     history = payments_of(session, reservation_id)
-    session.add(
-        ReservationPayment(
-            reservation_id=reservation_id,
-            position=history[-1].position + 1 if history else 0,
-            payment_id=payment_id,
-            amount_cents=amount_cents,
+    free = history[-1].position + 1 if history else 0
+    for position, (payment_id, amount_cents) in enumerate(entries, start=free):
+        session.add(
+            ReservationPayment(
+                reservation_id=reservation_id, position=position, payment_id=payment_id, amount_cents=amount_cents
+            )
         )
-    )
-    session.flush()

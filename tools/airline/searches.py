@@ -1,7 +1,7 @@
 """The airline's tools that only look something up."""
 
 from datetime import date as Date
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from sqlmodel import Session, col, select
@@ -178,6 +178,9 @@ def _connects(session: Session, first: Flight, second: Flight) -> bool:
 
 def _calendar_date(date: str) -> Date:
     try:
-        return datetime.strptime(date, "%Y-%m-%d").date()
+        found = Date.fromisoformat(date)
     except (TypeError, ValueError) as error:
         raise ToolRefusal(f"date {date!r} is none; write YYYY-MM-DD") from error
+    if found.isoformat() != date:
+        raise ToolRefusal(f"date {date!r} is not in the form YYYY-MM-DD")
+    return found

@@ -1,8 +1,8 @@
-"""Compensation and handing over to a human."""
+"""Compensation."""
 
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session
 
-from taugraph.domains.airline.models import Handoff, PaymentMethod
+from taugraph.domains.airline.models import PaymentMethod
 from taugraph.domains.errors import ToolRefusal
 from taugraph.domains.money import to_amount, to_cents
 from taugraph.tools.airline.documents import dialect_of, payment_methods
@@ -49,17 +49,3 @@ def _new_id(session: Session, user_id: str, cents: int) -> str:
         if session.get(PaymentMethod, (user_id, candidate)) is None:
             return candidate
     raise ToolRefusal(f"no further certificate can be added for user {user_id}")
-
-
-@domain_tool(ToolKind.HANDOFF)
-def transfer_to_human_agents(summary: str, session: DatabaseSession) -> str:
-    """Hand the customer over to a human colleague, for what lies outside your possibilities.
-
-    Args:
-        summary: What the customer wants and what was done so far.
-    """
-    if dialect_of(session).corrected:
-        last = session.exec(select(func.max(col(Handoff.position)))).one()
-        session.add(Handoff(position=0 if last is None else last + 1, summary=summary))
-        session.flush()
-    return "Transfer successful"

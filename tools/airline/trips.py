@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlmodel import Session
 
-from taugraph.domains.airline.models import FlightDay, Reservation, ReservationFlight, ReservationPassenger
+from taugraph.domains.airline.models import FlightDay, ReservationFlight, ReservationPassenger
 from taugraph.domains.errors import ToolRefusal
 from taugraph.tools.airline.documents import change_seats, passengers_of, price_in, seats_in, segments_of
 from taugraph.tools.airline.lookups import find_day, find_flight
@@ -25,14 +25,14 @@ class PricedSegment:
         origin: IATA code.
         destination: IATA code.
         price_cents: Price per person.
-        is_kept: Whether it stood in the reservation before and keeps its price.
+        day: Record of the flight that day; `None` where the segment stood in the reservation before and keeps its price.
     """
 
     sent: dict[str, Any]
     origin: str
     destination: str
     price_cents: int
-    is_kept: bool = False
+    day: FlightDay | None = None
 
     @property
     def flight_number(self) -> str:
@@ -58,7 +58,7 @@ def price_segment(session: Session, sent: dict[str, Any], cabin: str, party: int
         raise ToolRefusal(f"flight {flight.flight_number} cannot be booked on {day.date}: it is {day.status}")
     if seats_in(day, cabin) < party:
         raise ToolRefusal(f"flight {flight.flight_number} on {day.date} has too few seats in {cabin}")
-    return PricedSegment(sent, flight.origin, flight.destination, price_in(day, cabin))
+    return PricedSegment(sent, flight.origin, flight.destination, price_in(day, cabin), day)
 
 
 def store_segments(session: Session, reservation_id: str, segments: Sequence[PricedSegment]) -> None:
@@ -97,19 +97,19 @@ def store_passengers(session: Session, reservation_id: str, passengers: Sequence
         )
 
 
-def take_seats(session: Session, segments: Sequence[PricedSegment], cabin: str, party: int) -> None:
-    """Lower the free seats of each segment by the party."""
+def take_seats(segments: Sequence[PricedSegment], cabin: str, party: int) -> None:
+    """Lower the free seats of each new segment by the party."""
     for segment in segments:
-        change_seats(find_day(session, segment.flight_number, segment.date), cabin, -party)
+        if segment.day is not None:
+            change_seats(segment.day, cabin, -party)
 
 
-def release_seats(session: Session, reservation: Reservation, segments: Sequence[ReservationFlight]) -> None:
+def release_seats(session: Session, segments: Sequence[ReservationFlight], cabin: str, party: int) -> None:
     """Give back the seats of segments that can still be sold."""
-    party = len(passengers_of(session, reservation.reservation_id))
     for segment in segments:
         day = session.get(FlightDay, (segment.flight_number, segment.date))
         if day is not None and day.status == "available":
-            change_seats(day, reservation.cabin, party)
+            change_seats(day, cabin, party)
 
 
 def check_chain(segments: Sequence[PricedSegment], origin: str, destination: str, flight_type: str) -> None:

@@ -1,0 +1,84 @@
+"""How a message enters the transcript: as plain JSON values, under an id of its own.
+
+Whatever an actor handed over, what is kept is an ordinary message that any checkpoint, store or provider can take. Ids
+follow from the place in the transcript: an id that comes twice would replace an earlier message.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage
+
+_CALL_BLOCKS = ("tool_use", "tool_call", "function_call", "invalid_tool_call")
+
+
+def plain_reply(reply: object) -> AIMessage:
+    """Return an agent's reply as an ordinary message of JSON values, whatever class it came in.
+
+    Raises:
+        TypeError: If it is no AI message, or holds what JSON cannot.
+        ValueError: If its parts are not what an AI message holds.
+    """
+    if not isinstance(reply, AIMessage):
+        raise TypeError(f"the agent returned {type(reply).__name__}, wanted an AIMessage")
+    extra = {key: value for key, value in reply.additional_kwargs.items() if key != "tool_calls"}
+    return AIMessage(
+        content=_plain(reply.content),
+        additional_kwargs=_plain(extra),
+        response_metadata=_plain(reply.response_metadata),
+        tool_calls=_plain(reply.tool_calls),
+        invalid_tool_calls=_plain(reply.invalid_tool_calls),
+        usage_metadata=_plain(reply.usage_metadata),
+    )
+
+
+def plain_text(text: str) -> str:
+    """Return the text as it can be stored: halves of surrogate pairs become question marks."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def next_id(messages: Sequence[AnyMessage], author: str) -> str:
+    """Return an id for the next message that no message has yet."""
+    taken = {message.id for message in messages}
+    number = len(messages) + 1
+    while f"{author}-{number}" in taken:
+        number += 1
+    return f"{author}-{number}"
+
+
+def with_ids(message: AIMessage, identity: str) -> AIMessage:
+    """Give the message that id, and an id to every call that has none or shares one."""
+    calls = [dict(call) for call in message.tool_calls]
+    unreadable = [dict(call) for call in message.invalid_tool_calls]
+    taken: set[object] = set()
+    for number, call in enumerate([*calls, *unreadable], 1):
+        if not call["id"] or call["id"] in taken:
+            call["id"] = f"{identity}-call-{number}"
+        taken.add(call["id"])
+    return message.model_copy(update={"id": identity, "tool_calls": calls, "invalid_tool_calls": unreadable})
+
+
+def first_call_only(message: AIMessage) -> AIMessage:
+    """Drop all calls but the first, also from content blocks, where a provider would miss their answers."""
+    calls = message.tool_calls[:1]
+    unreadable = message.invalid_tool_calls[: 1 - len(calls)]
+    if len(message.tool_calls) + len(message.invalid_tool_calls) <= 1:
+        return message
+    kept = {call["id"] for call in [*calls, *unreadable]}
+    content = message.content
+    if isinstance(content, list):
+        content = [block for block in content if not _is_dropped(block, kept)]
+    return message.model_copy(update={"content": content, "tool_calls": calls, "invalid_tool_calls": unreadable})
+
+
+def _is_dropped(block: str | dict[Any, Any], kept: set[str | None]) -> bool:
+    if isinstance(block, str) or block.get("type") not in _CALL_BLOCKS:
+        return False
+    return (block.get("call_id") or block.get("id")) not in kept
+
+
+def _plain(value: Any) -> Any:
+    """Return the value as JSON holds it; what JSON cannot spell, such as NaN, becomes text."""
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return json.loads(plain_text(text), parse_constant=str)
