@@ -1,4 +1,4 @@
-"""What the same work costs without the harness: LangGraph with empty nodes, and sqlite3 by itself."""
+"""What the same work costs without the harness: LangGraph with empty nodes, sqlite3 and SQLModel by themselves."""
 
 import json
 import sqlite3
@@ -9,7 +9,9 @@ from uuid import uuid4
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
-from sqlalchemy import Table
+from sqlalchemy import Engine, Table
+from sqlalchemy.orm.attributes import flag_modified
+from sqlmodel import Session, SQLModel, select
 from typing_extensions import TypedDict
 
 from taugraph.domains.changes import NetChanges, Row
@@ -88,3 +90,17 @@ def read_and_write(raw: sqlite3.Connection, domain: Domain) -> None:
     row = raw.execute(f"SELECT * FROM {table} LIMIT 1").fetchone()
     raw.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(row))})", row)
     raw.execute("ROLLBACK")
+
+
+def read_and_flush(engine: Engine, domain: Domain) -> None:
+    """Read one row of a bare copy of the seed by SQLModel, write it, and roll back."""
+    model = domain.tables[0]
+    with Session(engine) as session:
+        row = session.exec(select(model).limit(1)).one()
+        flag_modified(row, _last_column(model))
+        session.flush()
+        session.rollback()
+
+
+def _last_column(model: type[SQLModel]) -> str:
+    return table_of(model).columns.keys()[-1]

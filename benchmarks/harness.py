@@ -8,7 +8,6 @@ Floors are measured in the same run: bare LangGraph supersteps, bare sqlite3 tra
 import argparse
 import asyncio
 import json
-import os
 import sqlite3
 import subprocess
 import sys
@@ -21,11 +20,12 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from floors import read_and_write, replay_rows, run_supersteps, statements_of
+from floors import read_and_flush, read_and_write, replay_rows, run_supersteps, statements_of
 from measure import (
     AIRLINE,
     clean_environment,
     data_folders,
+    machine,
     median_ms,
     peak_mb,
     print_figure,
@@ -35,6 +35,8 @@ from measure import (
     wall_ms,
 )
 from parts import Played, build_scene, play_alone
+from sqlalchemy import create_engine
+from sqlalchemy.pool import StaticPool
 
 from taugraph.domains.changes import NetChanges
 from taugraph.domains.domain import load_domain
@@ -126,9 +128,13 @@ def report_tool_calls(stage: Stage, ends: Sequence[Any], *, times: int) -> None:
             changes = answer.changes
     with closing(_bare_copy(stage)) as raw:
         floor = median_ms(lambda: read_and_write(raw, stage.domain), times=times)
+        engine = create_engine("sqlite://", creator=lambda: raw, poolclass=StaticPool)
+        by_model = median_ms(lambda: read_and_flush(engine, stage.domain), times=times)
+        engine.dispose()
     every = [value for values in taken.values() for value in values]
     print_title(f"Tool call, wall, {len(every)} calls (x sqlite3: begin, read a row, write it, rollback)")
     print_figure("median of all", median(every), "ms", floor=floor, limit=4)
+    print_figure("median of all (x the same by SQLModel)", median(every), "ms", floor=by_model)
     print_figure("95th percentile of all", quantiles(every, n=20)[-1], "ms")
     for name, values in sorted(taken.items(), key=lambda item: -median(item[1])):
         print_figure(f"  {name} ({len(values)})", median(values), "ms")
@@ -197,7 +203,7 @@ def main() -> None:
     with clean_environment() as scratch:
         report_start()
         for name, data in folders.items():
-            print(f"\n== {AIRLINE}, {name} data, {os.cpu_count()} cores, Python {sys.version.split()[0]}")
+            print(f"\n== {AIRLINE}, {name} data, {machine()}")
             (scratch / name).mkdir()
             report_seed(data)
             stage, places = build_scene(data, quick=chosen.quick)

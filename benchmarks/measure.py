@@ -110,6 +110,11 @@ def clean_environment() -> Iterator[Path]:
         yield Path(folder)
 
 
+def machine() -> str:
+    """Say what is measured on, and how busy it is with other things: a load above the cores slows every figure."""
+    return f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}"
+
+
 def print_title(text: str) -> None:
     """Print a heading."""
     print(f"\n{text}")

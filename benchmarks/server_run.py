@@ -8,7 +8,6 @@ its memory is counted; it shares the machine's cores, so trials per second are a
 import argparse
 import asyncio
 import json
-import os
 import subprocess
 import sys
 import time
@@ -19,7 +18,7 @@ from typing import Any
 from gold_server import gold_server
 from langchain_core.messages import convert_to_messages
 from langchain_openai import ChatOpenAI
-from measure import AIRLINE, clean_environment, data_folders, peak_mb
+from measure import AIRLINE, clean_environment, data_folders, machine, peak_mb
 from openai import DefaultAsyncHttpxClient
 
 from taugraph.domains.trial import Trial
@@ -159,7 +158,9 @@ def _as_call(body: dict[str, Any], tools: dict[str, Any]) -> tuple[list[Any], di
 def report(name: str, delay_ms: int, trials: int, scratch: Path) -> None:
     """Print one line for every concurrency."""
     protocol = PROTOCOLS[name]
-    print(f"\n== {AIRLINE}, {name} data, protocol {protocol}, x {trials}, server answers after {delay_ms} ms")
+    print(
+        f"\n== {AIRLINE}, {name} data, protocol {protocol}, x {trials}, server answers after {delay_ms} ms, {machine()}"
+    )
     print("  at a   trials  requests  CPU per trial, ms          trials per s      peak    MB over")
     print("  time   passed  a trial    run    bare   ratio     run    bare     MB      imports")
     for concurrency in CONCURRENCY:
@@ -197,7 +198,6 @@ def main() -> None:
         name, concurrency, trials, base_url, store = chosen.measure
         print(json.dumps(measure(name, int(concurrency), int(trials), base_url, Path(store))))
         return
-    print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}")
     with clean_environment() as scratch:
         for name in ["own"] if chosen.quick else data_folders():
             for delay_ms in [0] if chosen.quick else map(int, chosen.delays_ms.split(",")):

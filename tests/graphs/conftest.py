@@ -1,4 +1,4 @@
-"""What the tests of this folder share: `acting`, and stages that are closed when a test ends."""
+"""What the tests of this folder share: `acting`, and stages on one executor."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -8,16 +8,24 @@ from typing import Any
 import pytest
 
 from taugraph.graphs.stage import Stage
+from taugraph.tools.executor import Executor
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from acting import AIRLINE, ScriptedAgent, ScriptedUser, rules
 
 
+@pytest.fixture(scope="session")
+def executor() -> Iterator[Executor]:
+    """Run the calls of all stages, so that they share their copies of the seed as the trials of a run do."""
+    shared = Executor(AIRLINE)
+    yield shared
+    shared.close()
+
+
 @pytest.fixture
-def set_stage() -> Iterator[Callable[..., Stage]]:
+def set_stage(executor: Executor) -> Callable[..., Stage]:
     """Return a function that sets a stage for an agent's and a user's lines, under `strict` unless told otherwise."""
-    stages: list[Stage] = []
 
     def build(agent: Any, user: Any, protocol: str = "strict", **limits: int) -> Stage:
         stage = Stage(
@@ -26,9 +34,7 @@ def set_stage() -> Iterator[Callable[..., Stage]]:
             user=ScriptedUser(*user) if isinstance(user, list) else user,
             protocol=rules(protocol, **limits),
         )
-        stages.append(stage)
+        stage.executor = executor
         return stage
 
-    yield build
-    for stage in stages:
-        stage.close()
+    return build

@@ -105,7 +105,7 @@ async def test_nothing_is_sent_to_a_model_without_a_seed(set_stage: SetStage) ->
     ],
 )
 def test_openais_api_without_seeds_gets_none(settings: dict[str, Any], takes: bool) -> None:
-    model = ChatOpenAI(api_key="local", **settings)  # type: ignore[arg-type]
+    model = ChatOpenAI(api_key="local", **settings)
     assert seed_parameters(model, 3) == ({"seed": 3} if takes else {})
 
 

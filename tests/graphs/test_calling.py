@@ -31,8 +31,9 @@ def answers(*lines: Reply | Fault) -> Script:
     """Answer by how often the model has spoken in the conversation, so that a retry gets the same line again."""
 
     def script(request: dict[str, Any]) -> Reply | Fault:
-        spoken = sum(message["role"] == "assistant" for message in request["messages"])
-        return lines[min(spoken, len(lines) - 1)]
+        spoken: int = sum(message["role"] == "assistant" for message in request["messages"])
+        last = len(lines) - 1
+        return lines[spoken if spoken < last else last]
 
     return script
 
@@ -201,7 +202,8 @@ async def test_tokens_that_studio_listens_to_do_not_make_the_model_stream() -> N
         models = ChatModels()
         stage = build_stage(SimulationContext(agent="openai:scripted", agent_options=options), models)
         start: Any = {"task_id": CANCEL}
-        parts = [part async for part in build_simulation(stage).astream(start, stream_mode=["messages", "values"])]
+        modes: Any = ["messages", "values"]
+        parts: list[Any] = [part async for part in build_simulation(stage).astream(start, stream_mode=modes)]
         await models.aclose()
         stage.close()
     assert parts[-1][1]["reward"] == 1.0
@@ -260,13 +262,13 @@ def test_what_stops_a_process_is_never_retried(error: BaseException) -> None:
 
 
 async def test_a_validation_error_about_something_else_is_no_unreadable_call() -> None:
-    model = RunnableLambda(lambda _: CallSettings(attempts=0))
+    model: Any = RunnableLambda(lambda _: CallSettings(attempts=0))
     with pytest.raises(ModelCallError, match="unreadable_answer"):
-        await call_model(model, [HumanMessage("hi")], actor="agent", settings=CallSettings(attempts=1))  # type: ignore[arg-type]
+        await call_model(model, [HumanMessage("hi")], actor="agent", settings=CallSettings(attempts=1))
 
 
 async def test_a_model_that_returns_no_ai_message_could_not_be_read() -> None:
-    model = RunnableLambda(lambda _: HumanMessage("hi"))
+    model: Any = RunnableLambda(lambda _: HumanMessage("hi"))
     with pytest.raises(ModelCallError, match="returned HumanMessage, wanted an AIMessage"):
         await call_model(model, [HumanMessage("hi")], actor="agent", settings=CallSettings(attempts=1))
 
@@ -297,6 +299,7 @@ async def test_agent_and_user_share_one_model_and_one_client_which_is_closed_at_
     assert agent.http_async_client is other.http_async_client
     assert agent.max_retries == 0
     await models.aclose()
+    assert agent.http_async_client is not None
     assert agent.http_async_client.is_closed
     await models.aclose()
 
@@ -322,7 +325,7 @@ async def test_own_options_go_before_the_harness_settings() -> None:
 )
 def test_a_wrong_reference_is_refused_before_the_first_trial(settings: dict[str, str], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        build_stage(SimulationContext(**settings))  # type: ignore[arg-type]
+        build_stage(SimulationContext.model_validate(settings))
 
 
 async def test_a_stage_is_built_once_even_when_many_trials_ask_at_once() -> None:

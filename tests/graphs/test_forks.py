@@ -24,9 +24,9 @@ SetStage = Callable[..., Stage]
 Saver = BaseCheckpointSaver[Any]
 LOOK_UP = calls(call("get_reservation_details", reservation_id="GV36FQ"))
 QUESTION = "Shall I cancel it?"
-AGENT = [LOOK_UP, QUESTION, cancel("GV36FQ"), REFUND]
+AGENT: list[AIMessage | str] = [LOOK_UP, QUESTION, cancel("GV36FQ"), REFUND]
 OTHER = cancel("GSGD89")
-USER = [HELLO, "Yes.", BYE]
+USER: list[UserTurn | str] = [HELLO, "Yes.", BYE]
 START: Any = {"task_id": CANCEL, "trial": 2, "seed": 5}
 
 

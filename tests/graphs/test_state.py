@@ -31,8 +31,8 @@ class OwnMessage(AIMessage):
 
 
 ODD_REPLIES = [
-    AIMessageChunk("Hi."),
-    OwnMessage("Hi."),
+    AIMessageChunk(content="Hi."),
+    OwnMessage(content="Hi."),
     AIMessage("Hi.", response_metadata={"at": datetime(2024, 5, 15, tzinfo=UTC), "parts": (1, 2), "set": {1}}),
     AIMessage("Hi.", additional_kwargs={"parsed": object(), "tool_calls": [{"id": "x"}]}),
     AIMessage("Half a pair: \ud83d."),

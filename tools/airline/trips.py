@@ -25,7 +25,7 @@ class PricedSegment:
         origin: IATA code.
         destination: IATA code.
         price_cents: Price per person.
-        day: Record of the flight that day; `None` where the segment stood in the reservation before and keeps its price.
+        day: The flight on that date; `None` where the segment stood in the reservation before and keeps its price.
     """
 
     sent: dict[str, Any]
