@@ -1,8 +1,9 @@
 """What the harness itself costs, without any model.
 
 Scripted actors play airline trials one at a time: the demonstration actors on our data, recorded GPT-4o conversations
-on tau-bench's. CPU is the process's clock, read where the parts of the harness meet; latencies are wall-clock medians.
-Floors are measured in the same run: bare LangGraph supersteps, bare sqlite3 transactions, a bare interpreter.
+on tau-bench's. CPU is the process's clock, read where the parts of the harness meet; latencies are wall-clock medians
+over calls, each the fastest of three. Floors are measured in the same run: bare LangGraph supersteps, bare sqlite3
+transactions, a bare interpreter.
 """
 
 import argparse
@@ -32,6 +33,7 @@ from measure import (
     print_shares,
     print_title,
     replaced,
+    undisturbed_ms,
     wall_ms,
 )
 from parts import Played, build_scene, play_alone
@@ -57,11 +59,13 @@ THINKING_S = 0.02
 
 def report_start() -> None:
     """Print how long the command line takes to show its help."""
-    interpreter = median_ms(lambda: _run(["-c", "pass"]), times=5)
+    interpreter = median(wall_ms(lambda: _run(["-c", "pass"]), times=5))
     help_page = ["-c", "from taugraph.cli import main; main()", "--help"]
     assert "Usage" in _run(help_page)
     print_title("Start, wall, median of 5 (x interpreter alone)")
-    print_figure("taugraph --help", median_ms(lambda: _run(help_page), times=5), "ms", floor=interpreter, limit=700)
+    print_figure(
+        "taugraph --help", median(wall_ms(lambda: _run(help_page), times=5)), "ms", floor=interpreter, limit=700
+    )
 
 
 def _run(arguments: Sequence[str]) -> str:
@@ -74,7 +78,7 @@ def report_seed(data: Path | None) -> None:
     print_figure("reading tasks, policy and files", wall_ms(lambda: load_domain(AIRLINE, data))[0], "ms")
     domain = load_domain(AIRLINE, data)
     print_figure("image, cold: rows checked, inserted, kept", wall_ms(lambda: seed_image(domain))[0], "ms")
-    print_figure("image, warm: from the cache", median_ms(lambda: seed_image(domain), times=5), "ms")
+    print_figure("image, warm: from the cache", undisturbed_ms(lambda: seed_image(domain)), "ms")
     with closing(Executor(domain)) as executor:
         print_figure("first view of a new executor, warm", wall_ms(lambda: executor.database.read({}, id))[0], "ms")
 
@@ -122,10 +126,9 @@ def report_tool_calls(stage: Stage, ends: Sequence[Any], *, times: int) -> None:
     for state in ends:
         changes: NetChanges = {}
         for call in (call for message in state["messages"] for call in getattr(message, "tool_calls", ())):
-            started = time.perf_counter()
-            answer = stage.executor.execute(call["name"], call["args"], changes)
-            taken[call["name"]].append((time.perf_counter() - started) * 1e3)
-            changes = answer.changes
+            execute = partial(stage.executor.execute, call["name"], call["args"], changes)
+            taken[call["name"]].append(undisturbed_ms(execute))
+            changes = execute().changes
     with closing(_bare_copy(stage)) as raw:
         floor = median_ms(lambda: read_and_write(raw, stage.domain), times=times)
         engine = create_engine("sqlite://", creator=lambda: raw, poolclass=StaticPool)
@@ -142,7 +145,7 @@ def report_tool_calls(stage: Stage, ends: Sequence[Any], *, times: int) -> None:
 
 def report_scoring(stage: Stage, ends: Sequence[Any]) -> None:
     """Print how long the score node takes on the finished trials."""
-    taken = [value for state in ends for value in wall_ms(partial(nodes.score, stage, state), times=5)]
+    taken = [undisturbed_ms(partial(nodes.score, stage, state)) for state in ends]
     print_title("Scoring a finished trial, wall")
     print_figure("median", median(taken), "ms", limit=5)
     print_figure("slowest", max(taken), "ms")

@@ -6,6 +6,7 @@
 import re
 from decimal import Decimal
 from enum import StrEnum
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
@@ -30,6 +31,12 @@ class ClaimKind(StrEnum):
     """A number standing by itself, compared by value."""
     MONEY = "money"
     """An amount of dollars standing by itself, compared by value; its sign is left to the words around it."""
+    DATE = "date"
+    """A calendar day, however it is written; the value is `YYYY-MM-DD`."""
+    TIME = "time"
+    """A time of day, however it is written; the value is `HH:MM`."""
+    ID = "id"
+    """An identifier, letter case kept, standing by itself."""
     SUBSTRING = "substring"
     """tau-bench's rule: lower case, commas removed from the reply, found anywhere."""
 
@@ -41,6 +48,10 @@ class Claim(_Record):
     """What must be said, as a person would write it: `23553`, `HAT005`."""
     kind: ClaimKind = ClaimKind.TEXT
     """How it is looked for."""
+    unit: str | None = None
+    """What the number counts, such as `bags`; `None` where the number alone says it."""
+    tolerance: Decimal = Decimal(0)
+    """How far a number or amount may be off."""
 
     @field_validator("value", mode="before")
     @classmethod
@@ -90,6 +101,32 @@ class Scenario(_Record):
     """When the user is done; `None` for "when your wishes are met or clearly refused"."""
 
 
+class Component(StrEnum):
+    """What a task's reward may rest on."""
+
+    DATABASE = "database"
+    """The database is as one of the accepted solutions leaves it."""
+    CLAIMS = "claims"
+    """The user was told what had to be told, and nothing that must not be said."""
+    ASSERTIONS = "assertions"
+    """Statements about the conversation that only a judge can decide."""
+    ACTIONS = "actions"
+    """The gold calls themselves were made."""
+    POLICY = "policy"
+    """The rules named by the task were kept."""
+
+
+class InitialState(_Record):
+    """What has already happened when the trial begins."""
+
+    data: dict[str, dict[str, JsonValue]] = Field(default_factory=dict)
+    """Collection -> record id -> fields that differ from the seed, as published documents."""
+    calls: tuple[GoldCall, ...] = ()
+    """Tool calls made before."""
+    messages: tuple[dict[str, JsonValue], ...] = ()
+    """Messages exchanged before, as LangChain message dictionaries."""
+
+
 class Task(_Record):
     """One scenario with its right outcome."""
 
@@ -99,12 +136,33 @@ class Task(_Record):
     """What the simulated user is given."""
     gold: tuple[GoldCall, ...] = ()
     """Calls that reach the right database; empty where nothing may change."""
+    alternatives: tuple[tuple[GoldCall, ...], ...] = ()
+    """Further solutions whose database is accepted as well."""
     claims: tuple[Claim, ...] = ()
     """What the user must have been told."""
+    must_not_say: tuple[Claim, ...] = ()
+    """What the user must not have been told."""
+    handoff: str | None = None
+    """Why the policy demands handing over to a human; `None` where it does not."""
+    rules: tuple[str, ...] = ()
+    """Names of policy rules that gate the reward; all rules are reported anyway."""
+    assertions: tuple[str, ...] = ()
+    """Statements about the conversation for a judge."""
+    basis: tuple[Component, ...] = (Component.DATABASE, Component.CLAIMS, Component.POLICY)
+    """What the reward rests on; a component without a criterion is not applicable."""
+    initial: InitialState | None = None
+    """What has already happened; `None` for nothing."""
     splits: tuple[str, ...] = ("test",)
     """Splits this task belongs to."""
     tags: tuple[str, ...] = ()
     """Free labels for slicing a report."""
+    author: str = ""
+    """Who wrote it; empty where the data do not say."""
+
+    @property
+    def content_hash(self) -> str:
+        """Digest of everything the task says."""
+        return sha256(self.model_dump_json().encode()).hexdigest()[:16]
 
 
 def load_tasks(path: Path) -> tuple[Task, ...]:

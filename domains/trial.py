@@ -53,6 +53,8 @@ class Score(_Record):
     """In [0, 1]; `None` where the evaluator has no criterion to judge by."""
     evidence: list[dict[str, JsonValue]] = Field(default_factory=list)
     """What the value rests on, one object per difference or claim."""
+    gates: bool = True
+    """Whether the reward rests on it."""
 
 
 class Failure(_Record):

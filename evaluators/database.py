@@ -7,7 +7,7 @@ column that numbers them. Columns of free wording are left out.
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from taugraph.domains.changes import NetChanges, Row, iterate_changes
@@ -35,6 +35,12 @@ def database_matches_goal(actual: NetChanges, goal: NetChanges, comparison: RowC
     """
     evidence = [*_keyed_differences(actual, goal, comparison), *_unordered_differences(actual, goal, comparison)]
     return Score(key=KEY, value=0.0 if evidence else 1.0, evidence=evidence)
+
+
+def database_matches_a_goal(actual: NetChanges, goals: Sequence[NetChanges], comparison: RowComparison) -> Score:
+    """Score a trial's net changes against several accepted ends; the evidence is of the one that comes closest."""
+    scores = [database_matches_goal(actual, goal, comparison) for goal in goals]
+    return min(scores, key=lambda score: len(score.evidence))
 
 
 def _keyed_differences(actual: NetChanges, goal: NetChanges, comparison: RowComparison) -> Iterator[dict[str, Any]]:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from taugraph.domains.changes import NetChanges
 from taugraph.domains.domain import RowComparison
 from taugraph.domains.protocol import Protocol
-from taugraph.domains.task import Task
+from taugraph.domains.task import Component, Task
 from taugraph.domains.trial import Score, Termination
 from taugraph.evaluators.claims import claims_were_said
-from taugraph.evaluators.database import database_matches_goal
+from taugraph.evaluators.database import database_matches_a_goal
 
 SCORED_ENDS = frozenset({Termination.USER_STOP, Termination.TRANSFER})
 """Ends of a conversation after which a trial can pass."""
@@ -21,7 +21,7 @@ SCORED_ENDS = frozenset({Termination.USER_STOP, Termination.TRANSFER})
 
 def score_trial(
     task: Task,
-    goal: NetChanges,
+    goals: Sequence[NetChanges],
     changes: NetChanges,
     delivered: Sequence[str],
     protocol: Protocol,
@@ -31,20 +31,22 @@ def score_trial(
 
     Args:
         task: The task that was played.
-        goal: Net changes of its gold calls.
+        goals: Net changes of its gold calls, and of every alternative that is accepted as well.
         changes: Net changes of the trial.
         delivered: Texts that went to the user, in order.
         protocol: Rules of the scoring.
         comparison: How the domain's rows are compared.
     """
+    database = database_matches_a_goal(changes, goals, comparison)
+    claims = claims_were_said(task.claims, delivered, by_substring=protocol.claims_by_substring)
     return [
-        database_matches_goal(changes, goal, comparison),
-        claims_were_said(task.claims, delivered, by_substring=protocol.claims_by_substring),
+        database.model_copy(update={"gates": Component.DATABASE in task.basis}),
+        claims.model_copy(update={"gates": Component.CLAIMS in task.basis}),
     ]
 
 
 def reward_of(scores: Sequence[Score], termination: Termination) -> float | None:
-    """Return the product of the scores in [0, 1]; `None` for a trial without a score.
+    """Return the product of the gating scores in [0, 1]; `None` for a trial without a score.
 
     A score of `None` has no criterion and does not count; a trial that no criterion judged has no score either.
     """
@@ -52,5 +54,5 @@ def reward_of(scores: Sequence[Score], termination: Termination) -> float | None
         return None
     if termination not in SCORED_ENDS:
         return 0.0
-    values = [score.value for score in scores if score.value is not None]
+    values = [score.value for score in scores if score.value is not None and score.gates]
     return math.prod(values) if values else None

@@ -57,7 +57,7 @@ def check_gold(stage: Stage, tasks: Sequence[Task]) -> None:
         TaskInvalidError: If a gold call is refused under a protocol where that makes the task invalid.
     """
     for task in tasks:
-        stage.goal(task)
+        stage.goals(task)
 
 
 def identity_of(stage: Stage, settings: RunSettings, tasks: Sequence[Task]) -> Identity:

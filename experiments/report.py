@@ -305,7 +305,7 @@ def _duration(trials: Iterable[Trial]) -> Duration:
 
 def failure_reasons(trial: Trial) -> list[str]:
     """Say why a trial failed: each score below 1 with its evidence, or how the trial ended."""
-    reasons = [_reason(score) for score in trial.scores if score.value is not None and score.value < 1]
+    reasons = [_reason(score) for score in trial.scores if score.gates and score.value is not None and score.value < 1]
     if not reasons:
         words = trial.failure.message if trial.failure else ""
         reasons = [_short(f"{trial.termination}: {words}" if words else trial.termination.value)]

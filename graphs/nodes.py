@@ -162,7 +162,7 @@ def score(stage: Stage, state: SimulationState) -> Update:
     task = _task(stage, state)
     scores = score_trial(
         task,
-        stage.goal(task).changes,
+        stage.goals(task),
         state.get("changes", {}),
         delivered_texts(state),
         stage.protocol,

@@ -1,12 +1,14 @@
 """A stage: one domain with its executor, the two actors and the protocol, shared by all trials of a run."""
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from taugraph.domains.changes import NetChanges
 from taugraph.domains.domain import Domain
 from taugraph.domains.errors import TaskInvalidError
 from taugraph.domains.protocol import STRICT, Protocol
-from taugraph.domains.task import Task
+from taugraph.domains.task import GoldCall, Task
 from taugraph.graphs.agent import Agent
 from taugraph.graphs.user import SimulatedUser
 from taugraph.tools.executor import Executor, Goal
@@ -29,7 +31,7 @@ class Stage:
     user: SimulatedUser
     protocol: Protocol = STRICT
     executor: Executor = field(init=False)
-    _goals: dict[str, Goal] = field(init=False, default_factory=dict)
+    _goals: dict[tuple[str, int], Goal] = field(init=False, default_factory=dict)
     _goals_lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -41,11 +43,23 @@ class Stage:
         Raises:
             TaskInvalidError: If a gold call is refused under a protocol where that makes the task invalid.
         """
+        return self._end_of(task, 0, task.gold)
+
+    def goals(self, task: Task) -> list[NetChanges]:
+        """Return the net changes of every accepted end: the gold's, then the alternatives'.
+
+        Raises:
+            TaskInvalidError: If a call of any of them is refused where that makes the task invalid.
+        """
+        solutions = enumerate((task.gold, *task.alternatives))
+        return [self._end_of(task, number, calls).changes for number, calls in solutions]
+
+    def _end_of(self, task: Task, number: int, calls: Sequence[GoldCall]) -> Goal:
         with self._goals_lock:
-            if task.id not in self._goals:
+            if (task.id, number) not in self._goals:
                 ends = self.protocol.handoff_ends_trial
-                self._goals[task.id] = self.executor.goal(task.gold, skip_handoff=ends)
-            goal = self._goals[task.id]
+                self._goals[task.id, number] = self.executor.goal(calls, skip_handoff=ends)
+            goal = self._goals[task.id, number]
         if goal.failures and not self.protocol.gold_may_fail:
             raise TaskInvalidError(task.id, goal.failures[0])
         return goal

@@ -56,7 +56,7 @@ def play(executor: Executor, task: Task) -> tuple[NetChanges, list[str], list[st
 
 def scores_of(executor: Executor, task: Task, changes: NetChanges, delivered: Sequence[str]) -> list[Score]:
     goal = executor.goal(task.gold)
-    return score_trial(task, goal.changes, changes, delivered, STRICT, executor.domain.comparison)
+    return score_trial(task, [goal.changes], changes, delivered, STRICT, executor.domain.comparison)
 
 
 def tool_of(name: str, tool_name: str) -> BaseTool:

@@ -23,7 +23,7 @@ def scored(*values: float | None) -> list[Score]:
 
 
 def values_of(changes: NetChanges, *delivered: str) -> list[float | None]:
-    return [score.value for score in score_trial(TASK, GOAL, changes, delivered, STRICT, RowComparison())]
+    return [score.value for score in score_trial(TASK, [GOAL], changes, delivered, STRICT, RowComparison())]
 
 
 @pytest.mark.parametrize(
@@ -83,13 +83,13 @@ def test_every_component_is_computed_whatever_the_others_say() -> None:
 
 
 def test_right_words_do_not_make_up_for_a_wrong_database() -> None:
-    scores = score_trial(TASK, GOAL, {}, ["It was $1,093.34."], STRICT, RowComparison())
+    scores = score_trial(TASK, [GOAL], {}, ["It was $1,093.34."], STRICT, RowComparison())
     assert reward_of(scores, Termination.USER_STOP) == 0.0
 
 
 def test_a_task_without_claims_is_judged_by_the_database_alone() -> None:
     task = TASK.model_copy(update={"claims": ()})
-    scores = score_trial(task, GOAL, GOAL, [], STRICT, RowComparison())
+    scores = score_trial(task, [GOAL], GOAL, [], STRICT, RowComparison())
     assert [score.value for score in scores] == [1.0, None]
     assert reward_of(scores, Termination.USER_STOP) == 1.0
 
@@ -97,11 +97,11 @@ def test_a_task_without_claims_is_judged_by_the_database_alone() -> None:
 def test_the_published_protocol_searches_claims_as_substrings() -> None:
     task = TASK.model_copy(update={"claims": (Claim(value="10", kind=ClaimKind.NUMBER),)})
     for protocol, said in ((STRICT, 0.0), (TAU_BENCH, 1.0)):
-        scores = score_trial(task, {}, {}, ["Order 2103."], protocol, RowComparison())
+        scores = score_trial(task, [{}], {}, ["Order 2103."], protocol, RowComparison())
         assert [score.value for score in scores] == [1.0, said]
 
 
 def test_the_domains_comparison_decides_what_is_equal() -> None:
     comparison = RowComparison(ignored={"orders": frozenset({"status"})})
-    scores = score_trial(TASK, GOAL, {}, [], STRICT, comparison)
+    scores = score_trial(TASK, [GOAL], {}, [], STRICT, comparison)
     assert scores[0].value == 1.0

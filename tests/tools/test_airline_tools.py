@@ -317,6 +317,15 @@ def test_cancelling_refunds_gift_cards_and_gives_seats_back(trial: Trial, world:
     assert "flight_days" not in trial.changes
 
 
+def test_seats_that_cannot_be_sold_any_more_are_not_given_back(trial: Trial, world: World) -> None:
+    booking = world.booking
+    before = trial.row(FlightDay, (booking.flight, booking.date)).model_dump()
+    gone = before | {"status": "cancelled", "economy_seats": None}
+    trial.changes = {"flight_days": {f'["{booking.flight}","{booking.date}"]': [before, gone]}}
+    trial.do("cancel_reservation", {"reservation_id": booking.reservation_id})
+    assert trial.rows("flight_days") == [gone]
+
+
 def test_a_certificate_does_not_come_back(trial: Trial, world: World) -> None:
     customer = world.customer
     rest = 2 * world.trip.there_cents / 100 - 10

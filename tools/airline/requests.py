@@ -81,4 +81,4 @@ def _as_sent(value: Any) -> dict[str, Any]:
 
 def extra_keys(value: dict[str, Any], stored: Sequence[str]) -> dict[str, Any] | None:
     """Return what a nested object carries beyond the stored keys; `None` for nothing."""
-    return {key: item for key, item in value.items() if key not in stored} or None
+    return {key: value[key] for key in sorted(value) if key not in stored} or None
