@@ -20,6 +20,7 @@ Place = tuple[str, int]
 
 _HOPELESS = {
     "authentication": "give a valid key in the environment or in --{actor}-options, then resume",
+    "quota": "top up the provider's account, then resume",
     "unknown_model": "start a new run with the right --{actor} and base_url",
 }
 """What to do about failures that every further trial would meet as well."""

@@ -105,6 +105,8 @@ def cause_of(error: BaseException) -> str:
     """Return one word for a provider failure."""
     by_status = {401: "authentication", 403: "authentication", 404: "unknown_model", 429: "rate_limit"}
     status = _status(error)
+    if _code(error) == "insufficient_quota":
+        return "quota"
     if status is not None:
         return by_status.get(status, "provider_error" if status >= 500 else "rejected_request")
     if isinstance(error, TimeoutError) or "Timeout" in type(error).__name__:

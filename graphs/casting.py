@@ -152,11 +152,11 @@ def read_options(actor: str, text: str) -> dict[str, Any]:
         options = json.loads(text)
     except ValueError as error:
         raise ConfigurationError(
-            f"cannot read --{actor}-options: got {text!r}, wanted a JSON object such as "
+            f"cannot read --{actor}-options: got {len(text)} characters, wanted a JSON object such as "
             f'\'{{"base_url": "http://127.0.0.1:8000/v1"}}\' ({error})'
         ) from error
     if not isinstance(options, dict):
-        raise ConfigurationError(f"cannot read --{actor}-options: got {text!r}, wanted a JSON object")
+        raise ConfigurationError(f"cannot read --{actor}-options: got a {type(options).__name__}, wanted a JSON object")
     return options
 
 

@@ -82,7 +82,7 @@ EXHAUSTED = [
     (Fault(500, retry_after_s=NOW), "provider_error", 2),
     (Fault(503, retry_after_s=NOW), "provider_error", 2),
     (Fault(429, retry_after_s=NOW), "rate_limit", 2),
-    (Fault(429, code="insufficient_quota", retry_after_s=NOW), "rate_limit", 1),
+    (Fault(429, code="insufficient_quota", retry_after_s=NOW), "quota", 1),
     (Fault(401), "authentication", 1),
     (Fault(403), "authentication", 1),
     (Fault(404), "unknown_model", 1),
@@ -319,8 +319,8 @@ async def test_own_options_go_before_the_harness_settings() -> None:
         ({"agent": "openai:gpt-4.1"}, "no key was found; set OPENAI_API_KEY"),
         ({"user": "nosuchprovider:model"}, "cannot use --user 'nosuchprovider:model'"),
         ({"agent_options": '{"a": 1}'}, "--agent-options are for chat models"),
-        ({"user_options": "[1]"}, "cannot read --user-options: got '\\[1\\]', wanted a JSON object"),
-        ({"user_options": "{"}, "cannot read --user-options: got '{'"),
+        ({"user_options": "[1]"}, "cannot read --user-options: got a list, wanted a JSON object"),
+        ({"user_options": "{"}, "cannot read --user-options: got 1 characters"),
     ],
 )
 def test_a_wrong_reference_is_refused_before_the_first_trial(settings: dict[str, str], message: str) -> None:
