@@ -13,10 +13,12 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from langchain_core.tools import BaseTool
-from sqlmodel import SQLModel
+from pydantic import JsonValue
+from sqlmodel import Session, SQLModel
 
 from taugraph.domains.dialect import Dialect
 from taugraph.domains.errors import ConfigurationError, DataError, UnknownNameError
+from taugraph.domains.rules import PolicyRule
 from taugraph.domains.task import Task
 
 ENTRY_POINT_GROUP = "taugraph.domains"
@@ -64,7 +66,10 @@ class Domain:
         now: The domain's fixed clock.
         dialect: How the world behaves where published versions differ.
         comparison: How rows are compared when a trial is scored.
+        rules: The policy as far as it can be checked at each call, names unique.
         read_data: Builds this domain on published files instead of its own: folder in, domain out.
+        change_records: Merges a task's own data into a session: collection -> record id -> fields; `None` where tasks
+            cannot bring data.
         source: Where the data come from, for the run's identity: `own`, or the folder's name.
     """
 
@@ -78,7 +83,9 @@ class Domain:
     dialect: Dialect = field(default_factory=lambda: Dialect(name="taugraph"))
     user_tools: Sequence[BaseTool] = ()
     comparison: RowComparison = field(default_factory=RowComparison)
+    rules: Sequence[PolicyRule] = ()
     read_data: Callable[[Path], "Domain"] | None = None
+    change_records: Callable[[Session, Mapping[str, Mapping[str, JsonValue]]], None] | None = None
     source: str = "own"
 
     def task(self, task_id: str) -> Task:

@@ -37,6 +37,8 @@ class Protocol(BaseModel):
     """Whether refused gold calls are silent; otherwise they make the task invalid."""
     claims_by_substring: bool = False
     """Whether every claim is searched as text in lower case, commas removed from the reply."""
+    checks_policy: bool = True
+    """Whether the domain's policy rules watch each tool call."""
 
 
 STRICT = Protocol(name="strict", max_turns=30, max_steps=100, max_tool_errors=10)
@@ -51,6 +53,7 @@ TAU_BENCH = Protocol(
     handoff_ends_trial=True,
     gold_may_fail=True,
     claims_by_substring=True,
+    checks_policy=False,
 )
 """The published rules of the first version."""
 

@@ -1,16 +1,22 @@
 """Policy rules as code: what must hold at the moment of a tool call, and what was broken by which call.
 
 A rule sees the call before it runs, the conversation up to it, and the database as it stands. It reports; whether a
-report gates the reward is the task's or the protocol's affair.
+report gates the reward is the task's or the protocol's affair. A call is judged when it is made, even if the tool then
+refuses it. What neither the records nor the words decide is never reported.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
-from sqlmodel import Session
+from sqlmodel import Session, SQLModel
+
+from taugraph.domains.errors import UnknownNameError
+from taugraph.domains.task import Task
+
+_Row = TypeVar("_Row", bound=SQLModel)
 
 
 class Violation(BaseModel):
@@ -37,7 +43,7 @@ class Event:
         kind: `user` and `agent` for words that reached the other side, `call` for a tool call.
         text: The words, or the answer of the tool.
         name: Tool name; empty unless a call.
-        arguments: Arguments of the call; empty unless a call.
+        arguments: Arguments of the call; `None` unless a call whose arguments could be read.
         is_error: Whether the call was refused.
     """
 
@@ -55,19 +61,44 @@ class Moment:
 
     Attributes:
         name: Tool name.
-        arguments: Its arguments, as the agent sent them.
-        changes_database: Whether the tool is of a kind that writes.
-        hands_off: Whether the tool hands over to a human.
+        arguments: Its arguments by name, as the agent sent them: their values may be of any JSON type.
+        changes_database: Whether the tool is of a kind that writes; a handoff is not.
         history: What happened before, in order.
-        session: The database as it stands; `info` holds `dialect` and `now`.
+        session: The database as it stands, only to be read; `info` holds `dialect` and `now`.
     """
 
     name: str
     arguments: dict[str, Any]
     changes_database: bool
-    hands_off: bool
     history: Sequence[Event]
     session: Session
+
+    def find(self, model: type[_Row], argument: str) -> _Row | None:
+        """Return the row whose key is an argument of the call; `None` if there is none."""
+        return find_row(self.session, model, self.arguments.get(argument))
+
+    def records(self, argument: str) -> list[dict[str, Any]]:
+        """Return the JSON objects in a list argument."""
+        value = self.arguments.get(argument)
+        return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+    def number(self, argument: str) -> float | None:
+        """Return a number argument; `None` if it is none."""
+        return as_number(self.arguments.get(argument))
+
+    def calls(self, *names: str) -> Iterator[Event]:
+        """Yield the earlier calls that were not refused, of these tools or of any."""
+        for event in self.history:
+            if event.kind == "call" and not event.is_error and (not names or event.name in names):
+                yield event
+
+    def customer_said(self, pattern: re.Pattern[str]) -> bool:
+        """Tell whether something the customer said matches."""
+        return any(event.kind == "user" and pattern.search(event.text) for event in self.history)
+
+    def customer_named(self, identifier: str) -> bool:
+        """Tell whether the customer said an identifier, in whatever letter case."""
+        return self.customer_said(re.compile(rf"(?<!\w){re.escape(identifier)}(?!\w)", re.IGNORECASE))
 
 
 @dataclass(frozen=True)
@@ -84,58 +115,71 @@ class PolicyRule:
     text: str
     check: Callable[[Moment], Iterable[str]]
 
-
-_YES = re.compile(
-    r"\b(?:yes|yeah|yep|sure|ok|okay|confirm(?:ed)?|go ahead|do it|please do|proceed|correct|agreed?|sounds good|perfect"
-    r"|that works|absolutely|definitely)\b",
-    re.IGNORECASE,
-)
-_NO = re.compile(r"\b(?:no|not|don't|do not|wait|hold on|stop|rather|instead|never mind|cancel that)\b", re.IGNORECASE)
+    def violations(self, moment: Moment, message: int) -> Iterator[Violation]:
+        """Yield the breaches by a call of the agent message at that place in the transcript."""
+        for explanation in self.check(moment):
+            yield Violation(rule=self.name, message=message, call=moment.name, explanation=explanation)
 
 
-def consent_before_write(moment: Moment) -> Iterable[str]:
-    """Want the customer's explicit agreement to this very change before it is made.
+def check_rule_names(task: Task, rules: Sequence[PolicyRule]) -> None:
+    """Refuse a task that rests on a rule the domain does not have.
 
-    The last words of the customer must agree, the agent must have asked, and its question must have named what the call
-    is about: a yes to something else is no consent.
+    Raises:
+        UnknownNameError: If it does.
     """
-    if not moment.changes_database:
-        return
-    words = [event for event in moment.history if event.kind in ("user", "agent")]
-    if not words or words[-1].kind != "user":
-        yield f"{moment.name} was called before the customer said anything"
-        return
-    answer = words[-1].text
-    asked = words[-2].text if len(words) > 1 and words[-2].kind == "agent" else ""
-    if not _YES.search(answer) or _NO.search(answer.split(".")[0]):
-        yield f"{moment.name} was called after {answer[:80]!r}, which agrees to nothing"
-    elif not asked:
-        yield f"{moment.name} was called without asking first"
-    elif not _names_the_change(asked, moment.arguments):
-        yield f"{moment.name} was called, but the question before it names none of its details"
+    known = [rule.name for rule in rules]
+    for name in task.rules:
+        if name not in known:
+            raise UnknownNameError("policy rule", name, known)
 
 
-def _names_the_change(asked: str, arguments: dict[str, Any]) -> bool:
-    """Tell whether a text names at least one detail that sets the call apart."""
-    text = re.sub(r"[\s,$]", "", asked).lower()
-    details = [re.sub(r"[\s,$]", "", str(value)).lower() for value in _leaves(arguments)]
-    return any(len(detail) > 1 and detail in text for detail in details) or not details
+def find_row(session: Session, model: type[_Row], key: object) -> _Row | None:
+    """Return the row of a text key; `None` if there is none, or the key is no text."""
+    return session.get(model, key) if isinstance(key, str) else None
 
 
-def _leaves(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        for item in value.values():
-            yield from _leaves(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _leaves(item)
-    elif value is not None and not isinstance(value, bool):
-        yield value
+def as_number(value: object) -> float | None:
+    """Return a JSON number as it is; `None` for anything else."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-CONSENT = PolicyRule(
-    name="consent_before_write",
-    text="Every change is listed to the customer and agreed to before it is made.",
-    check=consent_before_write,
-)
-"""The rule that every service domain has."""
+CustomerOf = Callable[[Session, Mapping[str, Any]], str | None]
+"""Tells whose private data a call with these arguments is about; `None` for nobody's."""
+
+
+def one_customer_rule(customer_of: CustomerOf, *, record_argument: str) -> PolicyRule:
+    """Return the rule that a conversation is about one customer only.
+
+    Args:
+        customer_of: Tells whose data a call is about.
+        record_argument: Argument that names a record; looking up one that the customer named breaks nothing, as nobody
+            knows before whose it is.
+    """
+
+    def check(moment: Moment) -> Iterable[str]:
+        customer = customer_of(moment.session, moment.arguments)
+        if customer is None:
+            return
+        first = first_customer(moment, customer_of)
+        if first in (None, customer) or _looks_up_named(moment, record_argument):
+            return
+        yield f"{moment.name} concerns {customer}, but the conversation is with {first}"
+
+    return PolicyRule(
+        name="one_customer_per_conversation",
+        text="One conversation concerns the data of one customer only.",
+        check=check,
+    )
+
+
+def first_customer(moment: Moment, customer_of: CustomerOf) -> str | None:
+    """Return whose data was read or written first; `None` before that."""
+    for event in moment.calls():
+        if (customer := customer_of(moment.session, event.arguments or {})) is not None:
+            return customer
+    return None
+
+
+def _looks_up_named(moment: Moment, record_argument: str) -> bool:
+    named = moment.arguments.get(record_argument)
+    return not moment.changes_database and isinstance(named, str) and moment.customer_named(named)

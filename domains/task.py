@@ -112,6 +112,8 @@ class Component(StrEnum):
     """Statements about the conversation that only a judge can decide."""
     ACTIONS = "actions"
     """The gold calls themselves were made."""
+    ENVIRONMENT = "environment"
+    """Functions of the domain answer as wanted at the end."""
     POLICY = "policy"
     """The rules named by the task were kept."""
 
@@ -124,7 +126,7 @@ class InitialState(_Record):
     calls: tuple[GoldCall, ...] = ()
     """Tool calls made before."""
     messages: tuple[dict[str, JsonValue], ...] = ()
-    """Messages exchanged before, as LangChain message dictionaries."""
+    """Messages exchanged before: `role`, `content`, and `tool_calls` or `tool_call_id` where there are any."""
 
 
 class Task(_Record):
@@ -136,6 +138,8 @@ class Task(_Record):
     """What the simulated user is given."""
     gold: tuple[GoldCall, ...] = ()
     """Calls that reach the right database; empty where nothing may change."""
+    has_goal: bool = True
+    """Whether the gold calls say how the database must end; false where published data leave it open."""
     alternatives: tuple[tuple[GoldCall, ...], ...] = ()
     """Further solutions whose database is accepted as well."""
     claims: tuple[Claim, ...] = ()

@@ -32,7 +32,7 @@ class SimulationContext(BaseModel):
     data: str | None = None
     """Folder with published files in place of the domain's own data."""
     agent: str = "demo"
-    """Agent under test: demo, demo:RATE, or a chat model such as openai:gpt-4.1."""
+    """Agent under test: demo, demo:RATE, a baseline such as noop, or a chat model such as openai:gpt-4.1."""
     agent_options: str = "{}"
     """Options of the agent's model, as a JSON object."""
     user: str = "demo"
@@ -72,7 +72,8 @@ def build_agent(reference: str, options: Mapping[str, Any], domain: Domain, mode
     """Build the agent under test.
 
     Args:
-        reference: `demo`, `demo:RATE` with the chance of a slip in [0, 1], or a chat model's reference.
+        reference: `demo`, `demo:RATE` with the chance of a slip in [0, 1], a baseline (`noop`, `transfer`, `yes`,
+            `recite`, `oracle`), or a chat model's reference.
         options: Options of the chat model, such as `base_url`.
         domain: The domain, whose answers a demonstration agent is given.
         models: Chat models of this run.
@@ -80,13 +81,26 @@ def build_agent(reference: str, options: Mapping[str, Any], domain: Domain, mode
     Raises:
         ConfigurationError: If the reference leads nowhere, or the provider lacks a key or package.
     """
+    from taugraph.graphs.agents.baselines import BASELINES, ORACLE  # noqa: PLC0415 - only what is used is imported
     from taugraph.graphs.agents.chat import ChatAgent  # noqa: PLC0415 - only what is used is imported
     from taugraph.graphs.agents.demo import DemoAgent  # noqa: PLC0415 - only what is used is imported
 
     if reference == "demo" or reference.startswith("demo:"):
         _refuse_options("agent", reference, options)
         return DemoAgent(reference, domain)
+    if reference in BASELINES or reference == ORACLE:
+        _refuse_options("agent", reference, options)
+        return oracle_for(domain) if reference == ORACLE else BASELINES[reference]()
     return ChatAgent(reference, models.build(reference, options, actor="agent"), models.calls)
+
+
+def oracle_for(domain: Domain) -> Agent:
+    """Build the demonstration agent that never slips, under its own name."""
+    from taugraph.graphs.agents.demo import DemoAgent  # noqa: PLC0415 - only what is used is imported
+
+    oracle = DemoAgent("demo:0", domain)
+    oracle.reference = "oracle"
+    return oracle
 
 
 def build_user(reference: str, options: Mapping[str, Any], protocol: Protocol, models: ChatModels) -> SimulatedUser:

@@ -8,11 +8,14 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
+from taugraph.domains.changes import NetChanges
 from taugraph.domains.protocol import STOP_TOKEN
 from taugraph.domains.task import Task
 from taugraph.domains.trial import Failure, Termination, Usage
+from taugraph.evaluators.policy import policy_scores
 from taugraph.evaluators.reward import reward_of, score_trial
 from taugraph.graphs.agent import AgentView, TrialKey
+from taugraph.graphs.beginning import messages_before
 from taugraph.graphs.boundary import cross, termination_of
 from taugraph.graphs.delivery import delivered_text, has_calls, without_thoughts
 from taugraph.graphs.seeds import actor_seed
@@ -21,6 +24,7 @@ from taugraph.graphs.state import SimulationState, count_steps, count_turns, del
 from taugraph.graphs.transcript import first_call_only, next_id, plain_reply, plain_text, with_ids
 from taugraph.graphs.usage import add_usage, usage_of
 from taugraph.graphs.user import UserTurn, UserView, as_seen_by_user
+from taugraph.graphs.watch import PolicyWatch
 from taugraph.tools.definition import ToolKind
 
 Update = dict[str, Any]
@@ -32,6 +36,16 @@ _MOST_DEFERRED_STOPS = 2
 
 async def speak(stage: Stage, state: SimulationState) -> Update:
     """Let the user speak: the next message, or the end of the conversation."""
+    before = [] if state.get("messages") else messages_before(_task(stage, state))
+    if not before:
+        return await _speak(stage, state)
+    if isinstance(before[-1], HumanMessage):
+        return {"messages": before}
+    update = await _speak(stage, {**state, "messages": before})
+    return update | {"messages": [*before, *update.get("messages", [])]}
+
+
+async def _speak(stage: Stage, state: SimulationState) -> Update:
     messages, turns = state.get("messages", []), count_turns(state)
     view = UserView(messages=as_seen_by_user(messages), scenario=_task(stage, state).scenario, key=_key(state, "user"))
     turn = await cross("user", _next_turn(stage, view))
@@ -124,13 +138,16 @@ def run_tools(stage: Stage, state: SimulationState) -> Update:
     """Run the calls of the agent's last message in order, each in a transaction of its own."""
     message = state["messages"][-1]
     assert isinstance(message, AIMessage), "the router sends only agent messages here"
-    changes = state.get("changes", {})
+    changes = _changes(stage, state)
     errors, in_row = state.get("tool_errors", 0), state.get("tool_errors_in_row", 0)
     answers: list[ToolMessage] = []
     handed_off = False
+    watch = _policy_watch(stage, state)
     for call in [*message.tool_calls, *message.invalid_tool_calls]:
         name = str(call["name"] or "")
-        answer = stage.executor.execute(name, call["args"] if call["args"] is not None else "", changes)
+        arguments = call["args"] if call["args"] is not None else ""
+        eye = watch.of_call(name, stage.executor.kind(name), answers) if watch else None
+        answer = stage.executor.execute(name, arguments, changes, eye)
         changes = answer.changes
         errors, in_row = (errors + 1, in_row + 1) if answer.is_error else (errors, 0)
         handed_off = handed_off or stage.executor.kind(name) is ToolKind.HANDOFF
@@ -144,7 +161,23 @@ def run_tools(stage: Stage, state: SimulationState) -> Update:
             )
         )
     update: Update = {"messages": answers, "changes": changes, "tool_errors": errors, "tool_errors_in_row": in_row}
-    return update | _end_after_tools(stage, state, in_row, handed_off)
+    return update | _policy_so_far(state, watch) | _end_after_tools(stage, state, in_row, handed_off)
+
+
+def _policy_watch(stage: Stage, state: SimulationState) -> PolicyWatch | None:
+    if not stage.protocol.checks_policy or not stage.domain.rules:
+        return None
+    return PolicyWatch(stage.domain.rules, _task(stage, state), state["messages"])
+
+
+def _policy_so_far(state: SimulationState, watch: PolicyWatch | None) -> Update:
+    if watch is None:
+        return {}
+    update: Update = {"violations": [*state.get("violations", []), *watch.violations]}
+    if watch.errors:
+        notes = state.get("notes", {})
+        update["notes"] = {**notes, "rule_errors": [*notes.get("rule_errors", []), *watch.errors]}
+    return update
 
 
 def _end_after_tools(stage: Stage, state: SimulationState, in_row: int, handed_off: bool) -> Update:
@@ -163,11 +196,14 @@ def score(stage: Stage, state: SimulationState) -> Update:
     scores = score_trial(
         task,
         stage.goals(task),
-        state.get("changes", {}),
+        _changes(stage, state),
         delivered_texts(state),
         stage.protocol,
         stage.domain.comparison,
     )
+    if stage.protocol.checks_policy:
+        errors = state.get("notes", {}).get("rule_errors", [])
+        scores += policy_scores(task, state.get("violations", []), stage.domain.rules, errors)
     return {
         "scores": [entry.model_dump(mode="json") for entry in scores],
         "reward": reward_of(scores, termination),
@@ -181,6 +217,10 @@ def _out_of_steps(stage: Stage, steps: int) -> Update:
 
 def _failed(failure: Failure) -> Update:
     return {"termination": termination_of(failure).value, "failure": failure.model_dump(mode="json")}
+
+
+def _changes(stage: Stage, state: SimulationState) -> NetChanges:
+    return state["changes"] if "changes" in state else stage.start(_task(stage, state))
 
 
 def _task(stage: Stage, state: SimulationState) -> Task:

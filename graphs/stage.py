@@ -10,6 +10,7 @@ from taugraph.domains.errors import TaskInvalidError
 from taugraph.domains.protocol import STRICT, Protocol
 from taugraph.domains.task import GoldCall, Task
 from taugraph.graphs.agent import Agent
+from taugraph.graphs.beginning import start_of
 from taugraph.graphs.user import SimulatedUser
 from taugraph.tools.executor import Executor, Goal
 
@@ -32,6 +33,7 @@ class Stage:
     protocol: Protocol = STRICT
     executor: Executor = field(init=False)
     _goals: dict[tuple[str, int], Goal] = field(init=False, default_factory=dict)
+    _starts: dict[str, NetChanges] = field(init=False, default_factory=dict)
     _goals_lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -54,11 +56,28 @@ class Stage:
         solutions = enumerate((task.gold, *task.alternatives))
         return [self._end_of(task, number, calls).changes for number, calls in solutions]
 
+    def start(self, task: Task) -> NetChanges:
+        """Return the net changes with which the task begins, worked out once; empty where it begins on the seed.
+
+        Raises:
+            TaskInvalidError: If its data or a call of its own is refused.
+        """
+        with self._goals_lock:
+            return self._start_of(task)
+
+    def _start_of(self, task: Task) -> NetChanges:
+        if task.initial is None:
+            return {}
+        if task.id not in self._starts:
+            self._starts[task.id] = start_of(task, task.initial, self.executor)
+        return self._starts[task.id]
+
     def _end_of(self, task: Task, number: int, calls: Sequence[GoldCall]) -> Goal:
         with self._goals_lock:
             if (task.id, number) not in self._goals:
                 ends = self.protocol.handoff_ends_trial
-                self._goals[task.id, number] = self.executor.goal(calls, skip_handoff=ends)
+                start = self._start_of(task)
+                self._goals[task.id, number] = self.executor.goal(calls, start=start, skip_handoff=ends)
             goal = self._goals[task.id, number]
         if goal.failures and not self.protocol.gold_may_fail:
             raise TaskInvalidError(task.id, goal.failures[0])

@@ -63,6 +63,8 @@ class SimulationState(SimulationInput, SimulationOutput, total=False):
     """What else happened: deferred stops, nudges."""
     usage: dict[str, dict[str, int]]
     """Tokens by actor."""
+    violations: list[dict[str, Any]]
+    """Breaches of the policy so far, one object each; absent where the protocol does not check it."""
     failure: dict[str, Any] | None
     """What went wrong at a boundary; `None` if nothing did."""
 

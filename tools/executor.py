@@ -5,7 +5,7 @@ JSON is an error answer of bounded length, never an exception, and leaves the da
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any
@@ -27,6 +27,13 @@ MAX_ARGUMENT_CHARACTERS = 100_000
 
 MAX_ERROR_CHARACTERS = 500
 """Longest error answer."""
+
+Watch = Callable[[dict[str, Any], Session], None]
+"""Sees a call's arguments and the database as it stands, and only looks."""
+
+
+_HARMLESS = (ToolKind.READ, ToolKind.GENERIC)
+"""Kinds of tools whose refusal leaves nothing undone: published solutions look for people who are not there."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,7 @@ class Goal:
 
     Attributes:
         changes: Net changes after all of them.
-        failures: One sentence for each gold call that was refused.
+        failures: One sentence for each gold call that was refused and should have changed something.
     """
 
     changes: NetChanges
@@ -74,13 +81,14 @@ class Executor:
         entry = self._entries.get(name)
         return entry.kind if entry else None
 
-    def execute(self, name: str, arguments: object, changes: NetChanges) -> Answer:
+    def execute(self, name: str, arguments: object, changes: NetChanges, watch: Watch | None = None) -> Answer:
         """Run one call.
 
         Args:
             name: Tool name as the model wrote it.
             arguments: Arguments by name, or the raw JSON text where it could not be parsed; empty text means none.
             changes: The trial's net changes before the call.
+            watch: Run in the call's transaction before the tool; what it raises is raised. `None` for nobody.
         """
         entry = self._entries.get(name) if isinstance(name, str) else None
         if entry is None:
@@ -91,23 +99,24 @@ class Executor:
             return _refused(parsed, changes)
         if complaint := entry.complaint(parsed):
             return _refused(complaint, changes)
-        return self._run(entry, parsed, changes)
+        return self._run(entry, parsed, changes, watch)
 
-    def goal(self, calls: Iterable[GoldCall], *, skip_handoff: bool = False) -> Goal:
+    def goal(self, calls: Iterable[GoldCall], *, start: NetChanges | None = None, skip_handoff: bool = False) -> Goal:
         """Run a task's gold calls on the seed.
 
         Args:
             calls: The gold calls in order.
+            start: Net changes before the first of them; `None` for the seed itself.
             skip_handoff: Leave handoffs out, as the first published protocol does.
         """
-        changes: NetChanges = {}
+        changes: NetChanges = start or {}
         failures: list[str] = []
         for call in calls:
             if skip_handoff and self.kind(call.name) is ToolKind.HANDOFF:
                 continue
             answer = self.execute(call.name, dict(call.arguments), changes)
             changes = answer.changes
-            if answer.is_error:
+            if answer.is_error and self.kind(call.name) not in _HARMLESS:
                 failures.append(f"gold call {call.name} fails: {answer.text.removeprefix('Error: ')}")
         return Goal(changes, tuple(failures))
 
@@ -115,8 +124,12 @@ class Executor:
         """Release the seed copies."""
         self.database.close()
 
-    def _run(self, entry: "_ToolEntry", arguments: dict[str, Any], changes: NetChanges) -> Answer:
+    def _run(
+        self, entry: "_ToolEntry", arguments: dict[str, Any], changes: NetChanges, watch: Watch | None
+    ) -> Answer:
         def work(session: Session) -> tuple[str, bool]:
+            if watch is not None:
+                watch(arguments, session)
             try:
                 text = _as_text(entry.call(arguments, session))
                 session.flush()

@@ -45,7 +45,7 @@ def table_of(model: type[SQLModel]) -> Table:
 
 def seed_image(domain: Domain) -> bytes:
     """Return the domain's seed as the bytes of a SQLite database."""
-    path = _cache_folder() / f"{re.sub(r'[^a-z0-9]+', '-', domain.name.lower())[:40]}-{_digest(domain)}.seed"
+    path = cache_folder() / f"{re.sub(r'[^a-z0-9]+', '-', domain.name.lower())[:40]}-{_digest(domain)}.seed"
     try:
         kept = path.read_bytes()
     except OSError:
@@ -53,11 +53,12 @@ def seed_image(domain: Domain) -> bytes:
     image = kept[_CHECKSUM_BYTES:]
     if not image or kept[:_CHECKSUM_BYTES] != sha256(image).digest():
         image = _build(domain)
-        _keep(path, sha256(image).digest() + image)
+        keep_file(path, sha256(image).digest() + image)
     return image
 
 
-def _cache_folder() -> Path:
+def cache_folder() -> Path:
+    """Return the folder for what is costly to work out again."""
     chosen = os.environ.get("TAUGRAPH_CACHE")
     return Path(chosen) if chosen else user_cache_path("taugraph") / "seeds"
 
@@ -90,7 +91,7 @@ def _build(domain: Domain) -> bytes:
         return image
 
 
-def _keep(path: Path, content: bytes) -> None:
+def keep_file(path: Path, content: bytes) -> None:
     """Write under another name and rename, so that several processes starting cold never read half a file."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -5,8 +5,6 @@ are read as well: users that carry their id, a status of null, amounts with deci
 """
 
 from collections.abc import Iterator, Mapping
-from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -28,18 +26,16 @@ from taugraph.domains.airline.models import (
 )
 from taugraph.domains.domain import Seed
 from taugraph.domains.errors import DataError
-from taugraph.domains.published import (
-    Cents,
-    PublishedRecord,
-    find_file,
-    read_file,
-    read_records,
-)
+from taugraph.domains.published import Cents, PublishedRecord, read_records
+from taugraph.domains.published_seed import Contents, published_seed
 
 SEED_SCHEMA = "airline-published-1"
 """Part of the content hash; it changes with whatever makes the same files yield other rows."""
 
-_USERS, _FLIGHTS, _RESERVATIONS = "users.json", "flights.json", "reservations.json"
+COLLECTIONS = ("users", "flights", "reservations")
+"""Collections of published records."""
+
+_USERS, _FLIGHTS, _RESERVATIONS = COLLECTIONS
 
 _Text = Annotated[str, Field(min_length=1)]
 _Count = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
@@ -174,25 +170,36 @@ class _ReservationRecord(PublishedRecord):
 
 
 def read_seed(folder: Path) -> Seed:
-    """Read the airline's records as the rows every trial starts from.
-
-    The files are read now and validated when the rows are asked for, so rows and hash are always of the same bytes.
+    """Read the published records as the rows every trial starts from.
 
     Args:
-        folder: Folder of the data, in either layout of `taugraph.domains.published`.
+        folder: Folder of the data, of either generation.
 
     Raises:
-        DataError: If a file is missing; from `rows`, if a file or record breaks the schema.
+        DataError: If a file is missing; from the seed's `rows`, if a file or record breaks the schema.
     """
-    paths = [find_file(folder, name) for name in (_USERS, _FLIGHTS, _RESERVATIONS)]
-    contents = {path.name: (path, read_file(path)) for path in paths}
-    digest = sha256(SEED_SCHEMA.encode())
-    for _, content in contents.values():
-        digest.update(sha256(content).digest())
-    return Seed(content_hash=digest.hexdigest(), rows=partial(_rows, contents))
+    return published_seed(folder, COLLECTIONS, SEED_SCHEMA, _rows)
 
 
-def _rows(contents: Mapping[str, tuple[Path, bytes]]) -> Iterator[SQLModel]:
+def rows_of(collection: str, key: str, document: Mapping[str, Any]) -> Iterator[SQLModel]:
+    """Yield the rows of one published record.
+
+    Args:
+        collection: One of `COLLECTIONS`.
+        key: The record's id.
+        document: The record.
+
+    Raises:
+        pydantic.ValidationError: If it breaks the schema.
+    """
+    if collection == _USERS:
+        return _user_rows({key: _UserRecord.model_validate(document)})
+    if collection == _FLIGHTS:
+        return _flight_rows({key: _FlightRecord.model_validate(document)})
+    return _reservation_rows({key: _ReservationRecord.model_validate(document)})
+
+
+def _rows(contents: Contents) -> Iterator[SQLModel]:
     # A row is validated after its record was: the record names file and field, the row obeys its table. Both together
     # take about a second and a half of CPU for the whole of tau-bench's airline, most of it in the rows.
     users = read_records(*contents[_USERS], _UserRecord, "user_id")
@@ -218,7 +225,7 @@ def _refuse_unknown_users(
 ) -> None:
     for key, reservation in reservations.items():
         if reservation.user_id not in users:
-            raise DataError(path, key, "user_id", reservation.user_id, f"the id of a user in {_USERS}")
+            raise DataError(path, key, "user_id", reservation.user_id, "the id of a user")
 
 
 def _user_rows(users: Mapping[str, _UserRecord]) -> Iterator[SQLModel]:

@@ -5,8 +5,6 @@ well: users that carry their id, and orders that show unset requests as null.
 """
 
 from collections.abc import Iterator, Mapping
-from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,7 +13,8 @@ from sqlmodel import SQLModel
 
 from taugraph.domains.domain import Seed
 from taugraph.domains.errors import DataError
-from taugraph.domains.published import Cents, PublishedRecord, find_file, read_file, read_records
+from taugraph.domains.published import Cents, PublishedRecord, read_records
+from taugraph.domains.published_seed import Contents, published_seed
 from taugraph.domains.retail.models import (
     Fulfillment,
     Order,
@@ -31,7 +30,10 @@ from taugraph.domains.retail.models import (
 SEED_SCHEMA = "retail-published-1"
 """Part of the content hash; it changes with whatever makes the same files yield other rows."""
 
-_USERS, _PRODUCTS, _ORDERS = "users.json", "products.json", "orders.json"
+COLLECTIONS = ("users", "products", "orders")
+"""Collections of published records."""
+
+_USERS, _PRODUCTS, _ORDERS = COLLECTIONS
 
 _Text = Annotated[str, Field(min_length=1)]
 _Flag = Annotated[bool, Field(strict=True)]
@@ -128,39 +130,50 @@ class _OrderRecord(PublishedRecord):
 
 
 def read_seed(folder: Path) -> Seed:
-    """Read the shop's records as the rows every trial starts from.
-
-    The files are read now and validated when the rows are asked for, so rows and hash are always of the same bytes.
+    """Read the published records as the rows every trial starts from.
 
     Args:
-        folder: Folder of the data, in either layout of `taugraph.domains.published`.
+        folder: Folder of the data, of either generation.
 
     Raises:
-        DataError: If a file is missing; from `rows`, if a file or record breaks the schema.
+        DataError: If a file is missing; from the seed's `rows`, if a file or record breaks the schema.
     """
-    paths = [find_file(folder, name) for name in (_USERS, _PRODUCTS, _ORDERS)]
-    contents = {path.name: (path, read_file(path)) for path in paths}
-    digest = sha256(SEED_SCHEMA.encode())
-    for _, content in contents.values():
-        digest.update(sha256(content).digest())
-    return Seed(content_hash=digest.hexdigest(), rows=partial(_rows, contents))
+    return published_seed(folder, COLLECTIONS, SEED_SCHEMA, _rows)
 
 
-def _rows(contents: Mapping[str, tuple[Path, bytes]]) -> Iterator[SQLModel]:
+def rows_of(collection: str, key: str, document: Mapping[str, Any]) -> Iterator[SQLModel]:
+    """Yield the rows of one published record.
+
+    Args:
+        collection: One of `COLLECTIONS`.
+        key: The record's id.
+        document: The record.
+
+    Raises:
+        pydantic.ValidationError: If it breaks the schema.
+    """
+    if collection == _USERS:
+        return _user_rows({key: _UserRecord.model_validate(document)})
+    if collection == _PRODUCTS:
+        return _product_rows({key: _ProductRecord.model_validate(document)})
+    return _order_rows({key: _OrderRecord.model_validate(document)})
+
+
+def _rows(contents: Contents) -> Iterator[SQLModel]:
     users = read_records(*contents[_USERS], _UserRecord, "user_id")
     products = read_records(*contents[_PRODUCTS], _ProductRecord, "product_id")
     orders = read_records(*contents[_ORDERS], _OrderRecord, "order_id")
     _refuse_wrong_ids(contents, users, products)
     for key, order in orders.items():
         if order.user_id not in users:
-            raise DataError(contents[_ORDERS][0], key, "user_id", order.user_id, f"the id of a user in {_USERS}")
+            raise DataError(contents[_ORDERS][0], key, "user_id", order.user_id, "the id of a user")
     yield from _user_rows(users)
     yield from _product_rows(products)
-    yield from _order_rows(users, orders)
+    yield from _order_rows(orders)
 
 
 def _refuse_wrong_ids(
-    contents: Mapping[str, tuple[Path, bytes]],
+    contents: Contents,
     users: Mapping[str, _UserRecord],
     products: Mapping[str, _ProductRecord],
 ) -> None:
@@ -189,6 +202,9 @@ def _user_rows(users: Mapping[str, _UserRecord]) -> Iterator[SQLModel]:
     for key, user in users.items():
         for position, method in enumerate(user.payment_methods.values()):
             yield PaymentMethod.model_validate({**method.model_dump(), "user_id": key, "position": position})
+    for key, user in users.items():
+        for position, listed in enumerate(user.orders):
+            yield UserOrder.model_validate({"user_id": key, "position": position, "order_id": listed})
 
 
 def _product_rows(products: Mapping[str, _ProductRecord]) -> Iterator[SQLModel]:
@@ -199,13 +215,10 @@ def _product_rows(products: Mapping[str, _ProductRecord]) -> Iterator[SQLModel]:
             yield Variant.model_validate({**variant.model_dump(), "product_id": key, "position": position})
 
 
-def _order_rows(users: Mapping[str, _UserRecord], orders: Mapping[str, _OrderRecord]) -> Iterator[SQLModel]:
+def _order_rows(orders: Mapping[str, _OrderRecord]) -> Iterator[SQLModel]:
     children = {"address", "items", "fulfillments", "payment_history"}
     for order in orders.values():
         yield Order.model_validate({**order.model_dump(exclude=children), **order.address.model_dump()})
-    for key, user in users.items():
-        for position, listed in enumerate(user.orders):
-            yield UserOrder.model_validate({"user_id": key, "position": position, "order_id": listed})
     for key, order in orders.items():
         for position, line in enumerate(order.items):
             yield OrderLine.model_validate(_child(key, position, line.model_dump()))

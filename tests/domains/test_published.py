@@ -207,7 +207,7 @@ OTHER_KEY, NO_MONEY = "the key it stands under", "wanted an amount in dollars wi
         (f"{DAY}/prices", setting("first", 900), "dates.2024-05-16.prices.first", f"got 900, {UNKNOWN}"),
         (f"{DAY}/prices", setting("economy", "110"), "dates.2024-05-16.prices.economy", f"got '110', {NO_MONEY}"),
         (TRIP, setting("reservation_id", "R"), "reservation_id", f"got 'R', wanted 'RRRRR2', {OTHER_KEY}"),
-        (TRIP, setting("user_id", "nobody"), "user_id", "got 'nobody', wanted the id of a user in users.json"),
+        (TRIP, setting("user_id", "nobody"), "user_id", "got 'nobody', wanted the id of a user"),
         (TRIP, setting("status", "open"), "status", "got 'open', wanted 'cancelled'"),
         (TRIP, setting("cabin", "first"), "cabin", "got 'first', wanted 'basic_economy'"),
         (TRIP, setting("total_baggages", True), "total_baggages", "got True, wanted a valid integer"),

@@ -205,7 +205,7 @@ NO_MONEY, OTHER_KEY = "wanted an amount in dollars with at most two decimals", "
             "got 3, wanted a valid string",
         ),
         (FIRST, setting("order_id", "#W9"), "order_id", f"got '#W9', wanted '#W1', {OTHER_KEY}"),
-        (FIRST, setting("user_id", "nobody"), "user_id", "got 'nobody', wanted the id of a user in users.json"),
+        (FIRST, setting("user_id", "nobody"), "user_id", "got 'nobody', wanted the id of a user"),
         (FIRST, without("status"), "status", MISSING),
         (FIRST, setting("gift_wrap", True), "gift_wrap", UNKNOWN),
         (FIRST, setting("return_items", "i1"), "return_items", "got 'i1', wanted"),

@@ -213,15 +213,18 @@ def test_any_json_for_any_tool_gets_an_answer(any_dialect: Executor, data: st.Da
     assert not answer.is_error or answer.changes == CHANGES
 
 
-def test_gold_calls_lead_to_a_goal_and_name_those_that_fail(airline: Executor) -> None:
+def test_gold_calls_lead_to_a_goal_and_name_the_changes_that_fail(airline: Executor) -> None:
     calls = [
         GoldCall(name="transfer_to_human_agents", arguments={"summary": "s"}),
         GoldCall(name="get_user_details", arguments={"user_id": "nobody"}),
-        GoldCall(name="get_user_details", arguments=USER),
+        GoldCall(name="cancel_reservation", arguments={"reservation_id": "nothing"}),
+        GoldCall(name="no_such_tool"),
     ]
     goal = airline.goal(calls)
     assert list(goal.changes) == ["handoffs"]
-    assert goal.failures == ("gold call get_user_details fails: there is no user 'nobody'",)
+    refused, unknown = goal.failures
+    assert refused == "gold call cancel_reservation fails: there is no reservation 'nothing'"
+    assert unknown.startswith("gold call no_such_tool fails: there is no tool named 'no_such_tool'")
     assert airline.goal(calls, skip_handoff=True).changes == {}
 
 

@@ -4,13 +4,15 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from taugraph.domains.airline.dialects import TAU_BENCH, TAUGRAPH
+from taugraph.domains.airline.dialects import TAU2, TAU_BENCH, TAUGRAPH
 from taugraph.domains.airline.models import TABLES, Handoff
 from taugraph.domains.airline.published import read_seed
+from taugraph.domains.airline.rules import RULES
 from taugraph.domains.airline.seed import load_seed
 from taugraph.domains.domain import Domain, RowComparison
 from taugraph.domains.published import read_policy, read_tau_bench_tasks
 from taugraph.domains.task import load_tasks
+from taugraph.domains.tau2_files import is_tau2_folder, read_tau2_policy, read_tau2_tasks
 from taugraph.tools.airline.bookings import book_reservation
 from taugraph.tools.airline.changes import (
     cancel_reservation,
@@ -18,6 +20,7 @@ from taugraph.tools.airline.changes import (
     update_reservation_flights,
     update_reservation_passengers,
 )
+from taugraph.tools.airline.records import change
 from taugraph.tools.airline.searches import (
     get_flight_status,
     get_reservation_details,
@@ -59,15 +62,11 @@ def read_data(folder: Path) -> Domain:
     Raises:
         DataError: If a file is missing or breaks its form.
     """
-    return replace(
-        domain,
-        seed=read_seed(folder),
-        policy=read_policy(folder),
-        tasks=read_tau_bench_tasks(folder),
-        dialect=TAU_BENCH,
-        comparison=RowComparison(),
-        source=folder.name,
-    )
+    if is_tau2_folder(folder):
+        found = replace(domain, policy=read_tau2_policy(folder), tasks=read_tau2_tasks(folder), dialect=TAU2)
+    else:
+        found = replace(domain, policy=read_policy(folder), tasks=read_tau_bench_tasks(folder), dialect=TAU_BENCH)
+    return replace(found, seed=read_seed(folder), comparison=RowComparison(), source=folder.name)
 
 
 domain = Domain(
@@ -88,6 +87,8 @@ domain = Domain(
         },
         ignored={"handoffs": frozenset({"summary"})},
     ),
+    rules=RULES,
     read_data=read_data,
+    change_records=change,
 )
 """The airline on our own seed."""

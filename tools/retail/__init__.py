@@ -6,11 +6,13 @@ from pathlib import Path
 
 from taugraph.domains.domain import Domain, RowComparison
 from taugraph.domains.published import read_policy, read_tau_bench_tasks
-from taugraph.domains.retail.dialects import TAU_BENCH, TAUGRAPH
+from taugraph.domains.retail.dialects import TAU2, TAU_BENCH, TAUGRAPH
 from taugraph.domains.retail.models import TABLES, Handoff
 from taugraph.domains.retail.published import read_seed
+from taugraph.domains.retail.rules import RULES
 from taugraph.domains.retail.seed import load_seed
 from taugraph.domains.task import load_tasks
+from taugraph.domains.tau2_files import is_tau2_folder, read_tau2_policy, read_tau2_tasks
 from taugraph.tools.arithmetic import calculate
 from taugraph.tools.handoff import handoff_tool
 from taugraph.tools.retail.deliveries import exchange_delivered_order_items, return_delivered_order_items
@@ -21,6 +23,7 @@ from taugraph.tools.retail.orders import (
     modify_pending_order_payment,
     modify_user_address,
 )
+from taugraph.tools.retail.records import change
 from taugraph.tools.retail.searches import (
     find_user_id_by_email,
     find_user_id_by_name_zip,
@@ -62,15 +65,11 @@ def read_data(folder: Path) -> Domain:
     Raises:
         DataError: If a file is missing or breaks its form.
     """
-    return replace(
-        domain,
-        seed=read_seed(folder),
-        policy=read_policy(folder),
-        tasks=read_tau_bench_tasks(folder),
-        dialect=TAU_BENCH,
-        comparison=RowComparison(),
-        source=folder.name,
-    )
+    if is_tau2_folder(folder):
+        found = replace(domain, policy=read_tau2_policy(folder), tasks=read_tau2_tasks(folder), dialect=TAU2)
+    else:
+        found = replace(domain, policy=read_policy(folder), tasks=read_tau_bench_tasks(folder), dialect=TAU_BENCH)
+    return replace(found, seed=read_seed(folder), comparison=RowComparison(), source=folder.name)
 
 
 domain = Domain(
@@ -92,6 +91,8 @@ domain = Domain(
         },
         ignored={"handoffs": frozenset({"summary"})},
     ),
+    rules=RULES,
     read_data=read_data,
+    change_records=change,
 )
 """The shop on our own seed."""

@@ -1,0 +1,237 @@
+"""Consent: every change is laid out to the customer and clearly agreed to before it is made.
+
+A yes to something else is none, so the question must have proposed this very change; one yes to a list covers all that
+it names, each of them once. Small talk with a no in it ("no, that's fine, go ahead") is a yes; a yes that alters or
+stops the plan ("yes, but not that one", "yes, wait") is none.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlmodel import SQLModel
+
+from taugraph.domains.rules import Event, Moment, PolicyRule, as_number, find_row
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """How a question that proposes a change can be told.
+
+    Attributes:
+        words: Matches what such a question says of the kind of change.
+        details: Arguments of which the question names at least one value; empty if the words are enough.
+    """
+
+    words: str
+    details: tuple[str, ...] = ()
+
+
+def consent_rule(proposals: Mapping[str, Proposal] | None = None, record: type[SQLModel] | None = None) -> PolicyRule:
+    """Return the rule that every change is agreed to before it is made.
+
+    Args:
+        proposals: By tool, how its question can be told; for other tools it must name one value of the call.
+        record: Table whose ids tell changes of one kind apart; a question that names only others is about those.
+    """
+    known = proposals or {}
+
+    def check(moment: Moment) -> Iterable[str]:
+        if moment.changes_database:
+            yield from _missing_consent(moment, lambda asked: _proposes(asked, moment, known.get(moment.name), record))
+
+    return PolicyRule(
+        name="consent_before_write",
+        text="Every change is laid out to the customer and clearly agreed to before it is made.",
+        check=check,
+    )
+
+
+def _missing_consent(moment: Moment, proposes: Callable[[str], bool]) -> Iterable[str]:
+    """Go back to the last question that proposed this change: its answer must agree, and nothing since may stop it."""
+    exchanges = _exchanges(moment.history)
+    if not exchanges:
+        yield f"{moment.name} was called before the customer was asked anything"
+        return
+    for asked, answer, start in reversed(exchanges):
+        if _asks(asked) and proposes(asked):
+            if not agrees(answer):
+                yield f"{moment.name} was called after the answer {_shown(answer)}, which is no clear yes"
+            elif _was_made(moment, since=start):
+                yield f"{moment.name} was called once more with the same arguments on a single yes"
+            return
+        if withdraws(answer) or (_GOES_AHEAD.search(asked) and refuses(answer)):
+            yield f"{moment.name} was called after the answer {_shown(answer)}, which stops it"
+            return
+    yield f"{moment.name} was called, but no question before it proposes this change"
+
+
+_GOES_AHEAD = re.compile(r"\b(?:proceed|go ahead|confirm|continue)\b", re.IGNORECASE)
+_ASKS = re.compile(
+    r"\?|\b(?:confirm|let me know|proceed|go ahead|yes|agree|approve|is that (?:ok|okay|right|correct))\b",
+    re.IGNORECASE,
+)
+
+
+def _asks(text: str) -> bool:
+    return bool(_ASKS.search(text))
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 80 else f"{text[:77]}...")
+
+
+def _exchanges(history: Sequence[Event]) -> list[tuple[str, str, int]]:
+    """Return (what the agent said, what the customer answered, place of the answer in the history)."""
+    exchanges: list[tuple[str, str, int]] = []
+    asked: str | None = None
+    for place, event in enumerate(history):
+        if event.kind == "agent":
+            asked = event.text
+        elif event.kind == "user" and asked is not None:
+            exchanges.append((asked, event.text, place))
+            asked = None
+        elif event.kind == "user" and exchanges:
+            before = exchanges.pop()
+            exchanges.append((before[0], f"{before[1]}\n{event.text}", place))
+    return exchanges
+
+
+def _was_made(moment: Moment, since: int) -> bool:
+    """Tell whether the very same call succeeded since that place in the history."""
+    return any(
+        event.kind == "call" and not event.is_error and (event.name, event.arguments) == (moment.name, moment.arguments)
+        for event in moment.history[since:]
+    )
+
+
+def _proposes(asked: str, moment: Moment, proposal: Proposal | None, record: type[SQLModel] | None) -> bool:
+    """Tell whether a question is about the call: kind of change, record and details."""
+    if proposal is None:
+        return _names_any(asked, list(leaves(moment.arguments)))
+    if not re.search(proposal.words, asked, re.IGNORECASE):
+        return False
+    if record is not None and not _is_about_record(asked, moment, record):
+        return False
+    details = [leaf for name in proposal.details for leaf in leaves(moment.arguments.get(name))]
+    return not details or _names_any(asked, details)
+
+
+def _is_about_record(asked: str, moment: Moment, record: type[SQLModel]) -> bool:
+    """Tell whether a question names the call's record, or at least no other one in its place."""
+    ids = [value for name, value in moment.arguments.items() if name.endswith("_id") and isinstance(value, str)]
+    own = [value for value in ids if find_row(moment.session, record, value) is not None]
+    if not own or any(value.lower() in asked.lower() for value in own):
+        return True
+    named = set(re.findall(r"#?\b[A-Z0-9]{5,}\b", asked))
+    return not any(find_row(moment.session, record, token) is not None for token in named)
+
+
+def leaves(value: object) -> Iterator[object]:
+    """Yield the plain values inside JSON."""
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from leaves(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from leaves(item)
+    elif value is not None and not isinstance(value, bool):
+        yield value
+
+
+_NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def _names_any(asked: str, values: Sequence[object]) -> bool:
+    """Tell whether a text names at least one of the values, as a person would write it; nothing to name is named."""
+    text = re.sub(r"(?<=\d),(?=\d{3})|\.00\b", "", asked.lower())
+    return not values or any(_names(text, value) for value in values)
+
+
+def _names(text: str, value: object) -> bool:
+    number = as_number(value)
+    if number is None:
+        wanted = str(value).lower()
+        return len(wanted) > 1 and any(form in text for form in (wanted, wanted.replace("_", " ")))
+    whole = int(number) if number == number // 1 else None
+    if re.search(rf"(?<![\d.]){re.escape(f'{number:g}' if whole is None else str(whole))}(?!\d|\.\d)", text):
+        return True
+    return whole is not None and 0 <= whole <= 10 and bool(re.search(rf"\b{_NUMBER_WORDS[whole]}\b", text))
+
+
+CONSENT = consent_rule()
+"""The rule for a domain that says nothing of how its changes are proposed."""
+
+
+def agrees(answer: str) -> bool:
+    """Tell whether an answer clearly agrees to what was asked."""
+    sentences = _sentences(answer)
+    if any(_is_against(sentence) for sentence in sentences):
+        return False
+    return any(_is_for(sentence) for sentence in sentences)
+
+
+def withdraws(answer: str) -> bool:
+    """Tell whether an answer stops what was agreed to before."""
+    return any(_STOP.search(sentence) for sentence in _sentences(answer))
+
+
+def refuses(answer: str) -> bool:
+    """Tell whether an answer says no, or stops what was agreed to before."""
+    return any(_is_against(sentence) for sentence in _sentences(answer))
+
+
+def _sentences(text: str) -> list[str]:
+    """Return the sentences in lower case, question marks kept, without what only sounds like a no."""
+    plain = text.lower().replace("\u2019", "'")
+    parts = re.findall(r"[^.!?;\n]+\??", _HARMLESS.sub(" ", plain))
+    return [" ".join(part.split()) for part in parts if part.strip()]
+
+
+def _is_against(sentence: str) -> bool:
+    if _STOP.search(sentence) or _ALTERS.search(sentence):
+        return True
+    is_go = bool(_GO.search(sentence))
+    return not is_go and bool(_REFUSES.search(sentence) or _INSTEAD.search(sentence))
+
+
+def _is_for(sentence: str) -> bool:
+    if sentence.endswith("?"):
+        return bool(_YES_IN_QUESTION.search(sentence))
+    return bool(_GO.search(sentence) or _YES.search(sentence))
+
+
+_HARMLESS = re.compile(
+    r"\bno (?:problem|worries|rush|longer|doubt|more|other|further|need|extra|additional|insurance|bags?|changes?)\b"
+    r"|\bnot (?:a problem|at all)\b|\bnothing (?:else|more)\b|\bwhy not\b|\b(?:do not|don't) mind\b"
+    r"|\bmak(?:e|ing) sure\b|\b(?:can't|cannot|can not|i'll|i will|happy to) wait\b"
+    r"|\bnon-?stop\b|\bone-?stop\b|\bstop ?overs?\b",
+)
+_ACTS = r"go (?:ahead|for it)|proceed|do (?:it|that|so|this)|please do|carry on|let's do|book it|cancel it"
+_GO = re.compile(
+    rf"\b(?:{_ACTS}|confirmed|i confirm|i (?:agree|accept|approve|consent)|that works|works for me"
+    r"|sounds (?:good|great|fine|perfect|right)|(?:that's|that is) all"
+    r"|(?:that's|that is|it's|this is|all|looks?) (?:all )?(?:fine|ok|okay|right|correct|good|great|perfect|alright))\b",
+)
+_YES = re.compile(
+    r"\b(?:yes|yeah|yep|yup|aye|ok|okay|alright|all right|correct|agreed|approved|perfect|absolutely|definitely"
+    r"|certainly|of course|fine|great)\b|(?:^|, )sure\b|^(?:y|confirm)$"
+    r"|\bplease (?:cancel|book|change|update|add|return|exchange|modify|process|complete|refund|issue|continue|upgrade"
+    r"|downgrade|make|finali[sz]e)\b",
+)
+_YES_IN_QUESTION = re.compile(rf"^(?:yes|yeah|ok|okay|sure|please|can|could|would)\b.*\b(?:{_ACTS})\b")
+_STOP = re.compile(
+    r"\b(?:wait|hold on|hang on|stop|never ?mind|changed my mind|second thoughts?|only if|let me (?:think|check)"
+    r"|forget it)\b|\bbefore you (?:do|go|proceed|make|book|cancel|change)\b"
+    r"|\bnot (?:\w+ )?(?:sure|ok|okay|correct|right|fine|yet|that|this|now|agree|convinced|happy)\b"
+    r"|(?:^|\bplease |\bbut |, |\band )(?:do not|don't|dont|never) (?!need|have|worry|know|see|forget)\w+"
+    r"|\bi (?:do not|don't|dont|can't|cannot|won't) (?:agree|accept|confirm|think so)\b"
+    r"|\bi (?:do not|don't|dont) want (?:that|this|it|you to|to (?:proceed|go ahead|do))\b"
+    r"|\bi(?:'d| would) rather\b|\brather not\b",
+)
+_ALTERS = re.compile(
+    r"\bbut\b[^.]*(?:\b(?:no|not|only|first|instead|rather|except|without|change|use|want|prefer|what|how|is|are)\b|n't\b"
+    r"|\bi(?:'d| would) (?:like|prefer|need) (?!to (?:know|get|receive|thank)))",
+)
+_INSTEAD = re.compile(r"\b(?:instead|rather|except)\b")
+_REFUSES = re.compile(r"^(?:(?:oh|well|um|sorry|hmm|actually)[, ]+)*(?:no|nope|nah)\b")
