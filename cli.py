@@ -198,6 +198,24 @@ def tasks(
         _print_rows(rows, as_json=as_json, empty="this domain has no tasks")
 
 
+@app.command()
+def check(
+    domain: Domain = None,
+    data: Data = None,
+    split: Annotated[str | None, typer.Option(help="Check only the tasks of this split.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Check a domain's tasks: that they are sound, and that no agent which deserves nothing passes one."""
+    with _errors_in_one_line():
+        from taugraph.domains.domain import load_domain  # noqa: PLC0415 - heavy
+        from taugraph.experiments.check import check_domain, render_check  # noqa: PLC0415 - heavy
+
+        settings = _settings(domain=domain, data=data)
+        found = check_domain(load_domain(settings.domain, settings.data), split)
+        typer.echo(json.dumps(found.model_dump(mode="json"), indent=2) if as_json else render_check(found))
+        raise typer.Exit(1 if found.faults else 0)
+
+
 def main() -> None:
     """Run the command line."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)

@@ -8,6 +8,7 @@ stops the plan ("yes, but not that one", "yes, wait") is none.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from sqlmodel import SQLModel
 
@@ -38,7 +39,7 @@ def consent_rule(proposals: Mapping[str, Proposal] | None = None, record: type[S
 
     def check(moment: Moment) -> Iterable[str]:
         if moment.changes_database:
-            yield from _missing_consent(moment, lambda asked: _proposes(asked, moment, known.get(moment.name), record))
+            yield from _missing_consent(moment, lambda asked: _aim(asked, moment, known.get(moment.name), record))
 
     return PolicyRule(
         name="consent_before_write",
@@ -47,14 +48,24 @@ def consent_rule(proposals: Mapping[str, Proposal] | None = None, record: type[S
     )
 
 
-def _missing_consent(moment: Moment, proposes: Callable[[str], bool]) -> Iterable[str]:
-    """Go back to the last question that proposed this change: its answer must agree, and nothing since may stop it."""
+_Aim = Literal["this", "unnamed", "another", "nothing"]
+"""What a question proposes: this change, one of its kind on a record it does not name or on another, or none of it."""
+
+
+def _missing_consent(moment: Moment, aim_of: Callable[[str], _Aim]) -> Iterable[str]:
+    """Go back to the last question that proposed this change: its answer must agree, and nothing since may stop it.
+
+    A question that names no record is about this one, unless a later question of its kind was about another.
+    """
     exchanges = _exchanges(moment.history)
     if not exchanges:
         yield f"{moment.name} was called before the customer was asked anything"
         return
+    went_elsewhere = False
     for asked, answer, start in reversed(exchanges):
-        if _asks(asked) and proposes(asked):
+        aim = aim_of(asked) if _ASKS.search(asked) else "nothing"
+        went_elsewhere = went_elsewhere or aim == "another"
+        if aim == "this" or (aim == "unnamed" and not went_elsewhere):
             if not agrees(answer):
                 yield f"{moment.name} was called after the answer {_shown(answer)}, which is no clear yes"
             elif _was_made(moment, since=start):
@@ -71,10 +82,6 @@ _ASKS = re.compile(
     r"\?|\b(?:confirm|let me know|proceed|go ahead|yes|agree|approve|is that (?:ok|okay|right|correct))\b",
     re.IGNORECASE,
 )
-
-
-def _asks(text: str) -> bool:
-    return bool(_ASKS.search(text))
 
 
 def _shown(text: str) -> str:
@@ -105,26 +112,22 @@ def _was_made(moment: Moment, since: int) -> bool:
     )
 
 
-def _proposes(asked: str, moment: Moment, proposal: Proposal | None, record: type[SQLModel] | None) -> bool:
-    """Tell whether a question is about the call: kind of change, record and details."""
-    if proposal is None:
-        return _names_any(asked, list(leaves(moment.arguments)))
-    if not re.search(proposal.words, asked, re.IGNORECASE):
-        return False
-    if record is not None and not _is_about_record(asked, moment, record):
-        return False
-    details = [leaf for name in proposal.details for leaf in leaves(moment.arguments.get(name))]
-    return not details or _names_any(asked, details)
+def _aim(asked: str, moment: Moment, proposal: Proposal | None, record: type[SQLModel] | None) -> _Aim:
+    """Tell what a question proposes, by kind of change, details and record."""
+    words = proposal.words if proposal else ""
+    details = [moment.arguments.get(name) for name in proposal.details] if proposal else [moment.arguments]
+    if not re.search(words, asked, re.IGNORECASE) or not _names_any(asked, list(leaves(details))):
+        return "nothing"
+    return "this" if record is None else _record_aim(asked, moment, record)
 
 
-def _is_about_record(asked: str, moment: Moment, record: type[SQLModel]) -> bool:
-    """Tell whether a question names the call's record, or at least no other one in its place."""
+def _record_aim(asked: str, moment: Moment, record: type[SQLModel]) -> _Aim:
     ids = [value for name, value in moment.arguments.items() if name.endswith("_id") and isinstance(value, str)]
     own = [value for value in ids if find_row(moment.session, record, value) is not None]
     if not own or any(value.lower() in asked.lower() for value in own):
-        return True
+        return "this"
     named = set(re.findall(r"#?\b[A-Z0-9]{5,}\b", asked))
-    return not any(find_row(moment.session, record, token) is not None for token in named)
+    return "another" if any(find_row(moment.session, record, token) is not None for token in named) else "unnamed"
 
 
 def leaves(value: object) -> Iterator[object]:
@@ -144,7 +147,7 @@ _NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", 
 
 def _names_any(asked: str, values: Sequence[object]) -> bool:
     """Tell whether a text names at least one of the values, as a person would write it; nothing to name is named."""
-    text = re.sub(r"(?<=\d),(?=\d{3})|\.00\b", "", asked.lower())
+    text = re.sub(r"(?<=\d),(?=\d{3})|\.0+(?!\d)", "", asked.lower())
     return not values or any(_names(text, value) for value in values)
 
 
@@ -211,7 +214,7 @@ _ACTS = r"go (?:ahead|for it)|proceed|do (?:it|that|so|this)|please do|carry on|
 _GO = re.compile(
     rf"\b(?:{_ACTS}|confirmed|i confirm|i (?:agree|accept|approve|consent)|that works|works for me"
     r"|sounds (?:good|great|fine|perfect|right)|(?:that's|that is) all"
-    r"|(?:that's|that is|it's|this is|all|looks?) (?:all )?(?:fine|ok|okay|right|correct|good|great|perfect|alright))\b",
+    r"|(?:that's|that is|it's|this is|all|looks?) (?:all )?(?:fine|ok|okay|right|correct|good|great|perfect))\b",
 )
 _YES = re.compile(
     r"\b(?:yes|yeah|yep|yup|aye|ok|okay|alright|all right|correct|agreed|approved|perfect|absolutely|definitely"

@@ -4,6 +4,7 @@
 """
 
 import re
+from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 from hashlib import sha256
@@ -16,6 +17,8 @@ from pydantic_core import PydanticCustomError
 from taugraph.domains.errors import DataError
 
 _NUMBER = re.compile(r"-?\$?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_TIME = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d", re.ASCII)
 
 
 class _Record(BaseModel):
@@ -41,17 +44,47 @@ class ClaimKind(StrEnum):
     """tau-bench's rule: lower case, commas removed from the reply, found anywhere."""
 
 
+_WANTED = {
+    ClaimKind.NUMBER: "a number such as 23553 or 1,052.00",
+    ClaimKind.MONEY: "a number such as 23553 or 1,052.00",
+    ClaimKind.DATE: "a calendar day as YYYY-MM-DD",
+    ClaimKind.TIME: "a time of day as HH:MM, from 00:00 to 23:59",
+    ClaimKind.ID: "an identifier without spaces",
+}
+
+
+def _is_written_as(kind: ClaimKind, value: str) -> bool:
+    match kind:
+        case ClaimKind.NUMBER | ClaimKind.MONEY:
+            return _NUMBER.fullmatch(value) is not None
+        case ClaimKind.DATE:
+            return _is_calendar_day(value)
+        case ClaimKind.TIME:
+            return _TIME.fullmatch(value) is not None
+        case ClaimKind.ID:
+            return re.search(r"\s", value) is None
+        case _:
+            return True
+
+
+def _is_calendar_day(value: str) -> bool:
+    try:
+        return _DATE.fullmatch(value) is not None and bool(date.fromisoformat(value))
+    except ValueError:
+        return False
+
+
 class Claim(_Record):
-    """Something the agent must have told the user."""
+    """Something the agent must, or must not, have told the user."""
 
     value: str = Field(min_length=1)
     """What must be said, as a person would write it: `23553`, `HAT005`."""
     kind: ClaimKind = ClaimKind.TEXT
     """How it is looked for."""
     unit: str | None = None
-    """What the number counts, such as `bags`; `None` where the number alone says it."""
-    tolerance: Decimal = Decimal(0)
-    """How far a number or amount may be off."""
+    """What a claim of kind `number` counts, such as `bags`; `None` where the number alone says it."""
+    tolerance: Decimal = Field(default=Decimal(0), ge=0)
+    """How far a number or amount may be off, in its own unit; 0 for the other kinds."""
 
     @field_validator("value", mode="before")
     @classmethod
@@ -62,10 +95,14 @@ class Claim(_Record):
     def _check_value(self) -> Self:
         if not self.value.strip():
             raise PydanticCustomError("blank_claim", "a value that is not blank")
-        if self.kind in {ClaimKind.NUMBER, ClaimKind.MONEY} and not _NUMBER.fullmatch(self.value):
-            raise PydanticCustomError("claim_number", "a number such as 23553 or 1,052.00 for this kind of claim")
+        if self.kind in _WANTED and not _is_written_as(self.kind, self.value):
+            raise PydanticCustomError(f"claim_{self.kind}", f"{_WANTED[self.kind]} for this kind of claim")
         if self.kind is ClaimKind.MONEY and re.search(r"\.\d{3}", self.value):
             raise PydanticCustomError("claim_amount", "an amount of dollars with at most two decimals")
+        if self.unit is not None and (self.kind is not ClaimKind.NUMBER or not self.unit.strip()):
+            raise PydanticCustomError("claim_unit", "a unit that is not blank, and only for a claim of a number")
+        if self.tolerance and self.kind not in {ClaimKind.NUMBER, ClaimKind.MONEY}:
+            raise PydanticCustomError("claim_tolerance", "a tolerance only for a claim of a number or money")
         return self
 
     def number(self) -> Decimal:

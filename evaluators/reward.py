@@ -12,7 +12,9 @@ from taugraph.domains.domain import RowComparison
 from taugraph.domains.protocol import Protocol
 from taugraph.domains.task import Component, Task
 from taugraph.domains.trial import Score, Termination
-from taugraph.evaluators.claims import claims_were_said
+from taugraph.evaluators.assertions import assertions_hold
+from taugraph.evaluators.calls import Made, gold_calls_were_made
+from taugraph.evaluators.claims import claims_were_not_said, claims_were_said
 from taugraph.evaluators.database import database_matches_a_goal
 
 SCORED_ENDS = frozenset({Termination.USER_STOP, Termination.TRANSFER})
@@ -26,6 +28,7 @@ def score_trial(
     delivered: Sequence[str],
     protocol: Protocol,
     comparison: RowComparison,
+    made: Sequence[Made] = (),
 ) -> list[Score]:
     """Return the deterministic evaluators' scores of a trial.
 
@@ -34,15 +37,31 @@ def score_trial(
         goals: Net changes of its gold calls, and of every alternative that is accepted as well.
         changes: Net changes of the trial.
         delivered: Texts that went to the user, in order.
-        protocol: Rules of the scoring.
+        protocol: Rules of the scoring; tau-bench's forbid nothing to be said.
         comparison: How the domain's rows are compared.
+        made: Calls of the agent that were not refused.
     """
     database = database_matches_a_goal(changes, goals, comparison)
+    if not task.has_goal:
+        database = Score(key=database.key, value=None)
     claims = claims_were_said(task.claims, delivered, by_substring=protocol.claims_by_substring)
+    forbidden = claims_were_not_said(() if protocol.claims_by_substring else task.must_not_say, delivered)
     return [
         database.model_copy(update={"gates": Component.DATABASE in task.basis}),
         claims.model_copy(update={"gates": Component.CLAIMS in task.basis}),
+        forbidden.model_copy(update={"gates": Component.CLAIMS in task.basis}),
+        *_published_components(task, made),
     ]
+
+
+def _published_components(task: Task, made: Sequence[Made]) -> list[Score]:
+    """Return the scores of components that only published tasks rest on, so that none passes in silence."""
+    scores = []
+    if Component.ACTIONS in task.basis:
+        scores.append(gold_calls_were_made(task.gold, made))
+    if Component.ASSERTIONS in task.basis:
+        scores.append(assertions_hold(task.assertions))
+    return scores
 
 
 def reward_of(scores: Sequence[Score], termination: Termination) -> float | None:

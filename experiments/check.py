@@ -6,13 +6,15 @@ Each check takes the suite and yields what it finds. A suite is clean when no fi
 from collections.abc import Callable, Iterator
 
 from pydantic import BaseModel, ConfigDict
+from rich.cells import cell_len, set_cell_size
 
 from taugraph.domains.domain import Domain
 from taugraph.domains.errors import UnknownNameError
 from taugraph.domains.task import Task
 from taugraph.experiments import check_claims, check_tasks, check_views, check_world
-from taugraph.experiments.check_suite import ORACLE, Finding, Suite, fault, note, open_suite
-from taugraph.graphs.agents.baselines import BASELINES
+from taugraph.experiments.check_suite import Finding, Suite, fault, note, open_suite
+from taugraph.experiments.report import printable
+from taugraph.graphs.agents.baselines import BASELINES, ORACLE
 from taugraph.tools.definition import ToolKind
 
 Check = Callable[[Suite], Iterator[Finding]]
@@ -61,6 +63,17 @@ def check_domain(domain: Domain, split: str | None = None) -> CheckReport:
     )
 
 
+def render_check(report: CheckReport) -> str:
+    """Return the report as plain text: a table of the findings and what the baselines pass."""
+    rows = [(row.severity, row.task_id or "(suite)", row.check, row.message) for row in report.findings]
+    widths = [max(map(cell_len, column), default=0) for column in list(zip(*rows, strict=True))[:3]]
+    lines = ["  ".join([*map(set_cell_size, row, widths), printable(row[3])]).rstrip() for row in rows]
+    passed = ", ".join(f"{reference} {count}/{report.tasks}" for reference, count in report.baselines.items())
+    notes = len(report.findings) - report.faults
+    summary = f"{report.domain}: {report.tasks} tasks, faults {report.faults}, notes {notes}"
+    return "\n".join([*lines, *([""] if lines else []), summary, f"passed by baselines: {passed}"])
+
+
 def oracle_passes(suite: Suite) -> Iterator[Finding]:
     """The agent that plays the answers passes every task."""
     tasks = {task.id: task for task in suite.tasks}
@@ -68,7 +81,9 @@ def oracle_passes(suite: Suite) -> Iterator[Finding]:
         if trial.outcome != "passed":
             failed = [f"{score.key} {score.evidence}" for score in trial.scores if score.gates and score.value == 0]
             reason = trial.failure.message if trial.failure else "; ".join(failed) or trial.termination.value
-            yield fault(tasks[trial.task_id], "oracle", f"the oracle does not pass ({trial.termination}): {reason:.200}")
+            yield fault(
+                tasks[trial.task_id], "oracle", f"the oracle does not pass ({trial.termination}): {reason:.200}"
+            )
 
 
 def baselines_fail(suite: Suite) -> Iterator[Finding]:
@@ -80,15 +95,22 @@ def baselines_fail(suite: Suite) -> Iterator[Finding]:
             if reference == "transfer" and not task.claims and _wants_a_handoff_only(suite, task):
                 yield note(task, reference, "the agent that hands over at once passes: a handoff is all it wants")
             else:
-                yield fault(task, reference, f"the baseline {reference!r} passes: {_WHY[reference]}")
+                yield fault(task, reference, f"the baseline {reference!r} passes: {_advice(suite, task, reference)}")
 
 
-_WHY = {
+_ADVICE = {
     "noop": "give it a gold write or a claim",
     "transfer": "add a claim, or something to do before the handoff",
     "yes": "give it a gold write or a claim",
-    "recite": "ask for what no single record says",
+    "recite": "ask for what no single record says, or forbid saying what reciting gives away",
 }
+
+
+def _advice(suite: Suite, task: Task, reference: str) -> str:
+    writes = [step for step in suite.solutions[task.id][0] if step.kind is ToolKind.WRITE]
+    if writes and all(step.is_error for step in writes):
+        return "its gold writes are all refused, so that nothing has to change"
+    return _ADVICE[reference]
 
 
 def _wants_a_handoff_only(suite: Suite, task: Task) -> bool:

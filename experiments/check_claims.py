@@ -110,4 +110,3 @@ def _sizes(value: Any) -> Iterator[int]:
 
 def _plain(text: str) -> str:
     return " ".join(re.sub(r"[_-]", " ", text.lower()).split())
-

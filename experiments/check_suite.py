@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from taugraph.domains.changes import NetChanges
 from taugraph.domains.domain import Domain
+from taugraph.domains.errors import TaskInvalidError
 from taugraph.domains.protocol import PROTOCOLS, STRICT
 from taugraph.domains.task import GoldCall, Task
 from taugraph.domains.trial import Trial
@@ -25,7 +26,6 @@ from taugraph.graphs.models import ChatModels
 from taugraph.graphs.stage import Stage
 from taugraph.graphs.user import SimulatedUser, UserTurn, UserView
 from taugraph.tools.definition import ToolKind
-from taugraph.tools.executor import Executor
 from taugraph.tools.seed_image import table_of
 
 WATCHED = "noop"
@@ -97,7 +97,7 @@ class Suite:
         self.tasks = tasks
         self.executor = stage.executor
         self.solutions = {
-            task.id: [play_gold(stage.executor, calls) for calls in (task.gold, *task.alternatives)] for task in tasks
+            task.id: [play_gold(stage, task, calls) for calls in (task.gold, *task.alternatives)] for task in tasks
         }
         self.views: dict[str, Views] = {task.id: Views([], []) for task in tasks}
         self.trials = {reference: self._play(stage, agent) for reference, agent in agents.items()}
@@ -172,9 +172,13 @@ def open_suite(domain: Domain, split: str | None = None) -> Suite:
         stage.close()
 
 
-def play_gold(executor: Executor, calls: Iterable[GoldCall]) -> list[GoldStep]:
-    """Make the calls one after the other on the seed."""
-    steps, changes = [], NetChanges()
+def play_gold(stage: Stage, task: Task, calls: Iterable[GoldCall]) -> list[GoldStep]:
+    """Make the calls one after the other, from where the task's trials begin."""
+    executor, steps = stage.executor, []
+    try:
+        changes = stage.start(task)
+    except TaskInvalidError as error:
+        return [GoldStep(call, executor.kind(call.name), f"Error: {error}", True, {}) for call in calls]
     for call in calls:
         answer = executor.execute(call.name, dict(call.arguments), changes)
         steps.append(GoldStep(call, executor.kind(call.name), answer.text, answer.is_error, changes))
@@ -190,13 +194,9 @@ def told(task: Task) -> list[str]:
 
 
 def leaves(value: Any) -> Iterator[str]:
-    """Yield every value inside a JSON value as text, keys of objects included."""
-    if isinstance(value, dict):
-        for key, child in value.items():
-            yield str(key)
-            yield from leaves(child)
-    elif isinstance(value, list | tuple):
-        for child in value:
+    """Yield every value inside a JSON value as text; the keys of objects are no values."""
+    if isinstance(value, dict | list | tuple):
+        for child in value.values() if isinstance(value, dict) else value:
             yield from leaves(child)
     elif value is not None:
         yield str(value)

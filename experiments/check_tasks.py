@@ -22,7 +22,9 @@ def schema(suite: Suite) -> Iterator[Finding]:
             Task.model_validate(task.model_dump())
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            yield fault(task, "schema", f"{'.'.join(map(str, first['loc']))}: {first['msg']}, got {first['input']!r:.80}")
+            yield fault(
+                task, "schema", f"{'.'.join(map(str, first['loc']))}: {first['msg']}, got {first['input']!r:.80}"
+            )
 
 
 def duplicates(suite: Suite) -> Iterator[Finding]:
@@ -35,18 +37,15 @@ def duplicates(suite: Suite) -> Iterator[Finding]:
     for task in suite.tasks:
         text = " ".join(" ".join(told(task)).split())
         pattern = _VARIABLE.sub("…", text)
-        if other := texts.setdefault(text, task):
-            if other is not task:
-                yield fault(task, "duplicates", f"its scenario is that of task {other.id!r}")
-                continue
-        other = patterns.setdefault(pattern, task)
-        if other is not task:
+        if (other := texts.setdefault(text, task)) is not task:
+            yield fault(task, "duplicates", f"its scenario is that of task {other.id!r}")
+        elif (other := patterns.setdefault(pattern, task)) is not task:
             yield fault(task, "duplicates", f"it differs from task {other.id!r} in names and numbers only")
 
 
 def components(suite: Suite) -> Iterator[Finding]:
     """What a task wants is in its basis, and what its basis names has a criterion."""
-    known = {rule.name for rule in getattr(suite.domain, "rules", ())}
+    known = {rule.name for rule in suite.domain.rules}
     for task in suite.tasks:
         criteria = {
             Component.CLAIMS: bool(task.claims or task.must_not_say),

@@ -8,6 +8,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel
 
 from taugraph.domains.task import ClaimKind, Task
@@ -37,7 +38,7 @@ def _calls(suite: Suite) -> list[Any]:
 
 def _schema_words(suite: Suite) -> set[str]:
     """Return every word in the tools' schemas: argument names and the values they may take."""
-    return {word for tool in suite.executor.tools for word in re.findall(r"\w+", json.dumps(_plain(tool)))}
+    return {word for tool in suite.executor.tools for word in re.findall(r"\w+", _plain(tool))}
 
 
 def hidden_fields(suite: Suite) -> Iterator[Finding]:
@@ -67,9 +68,7 @@ def _secrets(task: Task) -> set[str]:
 def _plain(value: Any) -> Any:
     """Return a view as JSON values, whatever it is made of."""
     if isinstance(value, BaseTool):
-        schema = value.tool_call_schema
-        fields = schema if isinstance(schema, dict) else schema.model_json_schema()
-        return {"tool": value.name, "description": value.description, "schema": json.dumps(fields)}
+        return json.dumps(convert_to_openai_tool(value))
     if isinstance(value, BaseMessage):
         return value.text
     if isinstance(value, BaseModel):

@@ -7,7 +7,8 @@ from functools import cache
 from typing import Any
 
 from taugraph.domains.task import GoldCall, Task
-from taugraph.experiments.check_suite import ORACLE, Finding, GoldStep, Suite, fault, leaves, note, told
+from taugraph.experiments.check_suite import Finding, GoldStep, Suite, fault, leaves, note, told
+from taugraph.graphs.agents.baselines import ORACLE
 from taugraph.tools.seed_image import table_of
 
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -71,7 +72,9 @@ def owners(suite: Suite) -> Iterator[Finding]:
             for value in dict.fromkeys(leaves([call.arguments for call in _all_gold(task)])):
                 belongs = owned.get((table, value), set())
                 if belongs and not belongs & named:
-                    yield fault(task, "owners", f"{value!r} belongs to {min(belongs)!r}, the scenario to {min(named)!r}")
+                    yield fault(
+                        task, "owners", f"{value!r} belongs to {min(belongs)!r}, the scenario to {min(named)!r}"
+                    )
 
 
 def _all_gold(task: Task) -> list[GoldCall]:

@@ -113,7 +113,11 @@ def package_version() -> str:
 
 def _text(value: BaseModel) -> str:
     """Return a value as JSON that is the same in every process: sets are sorted."""
-    return json.dumps(value.model_dump(), sort_keys=True, default=sorted)
+    return json.dumps(value.model_dump(), sort_keys=True, default=_plain)
+
+
+def _plain(value: object) -> object:
+    return sorted(value) if isinstance(value, set | frozenset) else str(value)
 
 
 def _digest(text: str) -> str:

@@ -58,6 +58,8 @@ class _Plan(_Part):
     """Planned tasks."""
     trials: int = Field(ge=1)
     """Trials planned for every task: the largest k."""
+    floors: dict[str, float] = Field(default_factory=dict)
+    """Shares of the tasks, in [0, 1], that agents pass which deserve nothing; empty where they were not worked out."""
 
 
 class ReportIdentity(_Plan):

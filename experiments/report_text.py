@@ -91,6 +91,9 @@ def _spread(report: Report) -> Iterator[str]:
         f"ICC {_number(report.icc, 2)}",
         f"pass@{report.trials} {_number(report.pass_at_k[report.trials].value)}",
     )
+    if report.floors:
+        floors = (f"{reference} {_number(rate)}" for reference, rate in report.floors.items())
+        yield from _wrap("floor: pass^1 of agents that do nothing", *floors)
     if bounds := report.infrastructure_bounds:
         ends = (f"pass^{k} {_interval(bounds[k].as_failure, bounds[k].as_pass)}" for k in sorted({1, report.trials}))
         yield from _wrap("if all infra failed or passed", *ends)

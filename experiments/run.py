@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from taugraph.domains.errors import ConfigurationError, StoreError
 from taugraph.domains.task import Task
 from taugraph.domains.trial import SCORING_VERSION, Trial
+from taugraph.experiments.floors import floors_of
 from taugraph.experiments.plan import (
     Identity,
     check_gold,
@@ -132,7 +133,8 @@ def start_run(settings: RunSettings, store: Store, name: str | None = None) -> R
         identity = identity_of(stage, settings, tasks)
         plan = plan_of(stage, tasks, settings.trials)
         privileged = stage.agent.is_privileged
-        store.create_experiment(new_experiment(chosen, "run", plan, settings.stored(), identity, privileged=privileged))
+        configuration = {**settings.stored(), "floors": floors_of(stage, tasks, identity)}
+        store.create_experiment(new_experiment(chosen, "run", plan, configuration, identity, privileged=privileged))
         return Run(chosen, settings, store, stage, models)
 
 
@@ -154,7 +156,7 @@ def resume_run(name: str, store: Store, **given: Any) -> Run:
             f"experiment {name!r} is a replay of recorded conversations; run `taugraph replay` again"
         )
     stored = dict(experiment.configuration)
-    identity = stored.pop("identity")
+    identity, _ = stored.pop("identity"), stored.pop("floors", None)
     settings = restored(stored, **given)
     models = ChatModels(settings.context().calls)
     stage = build_stage(settings.context(), models)
@@ -232,6 +234,7 @@ def report_on(name: str, store: Store) -> Report:
             fingerprint=experiment.fingerprint,
             package_version=experiment.package_version,
             scoring_version=experiment.scoring_version,
+            floors=configuration.get("floors") or {},
         ),
         planned=in_rounds(experiment.task_ids, experiment.trials),
         trials=(as_counted(trial) for task_id in experiment.task_ids for trial in store.trials(name, task_id)),

@@ -20,7 +20,7 @@ from taugraph.graphs.boundary import cross, termination_of
 from taugraph.graphs.delivery import delivered_text, has_calls, without_thoughts
 from taugraph.graphs.seeds import actor_seed
 from taugraph.graphs.stage import Stage
-from taugraph.graphs.state import SimulationState, count_steps, count_turns, delivered_texts
+from taugraph.graphs.state import SimulationState, count_steps, count_turns, delivered_texts, successful_calls
 from taugraph.graphs.transcript import first_call_only, next_id, plain_reply, plain_text, with_ids
 from taugraph.graphs.usage import add_usage, usage_of
 from taugraph.graphs.user import UserTurn, UserView, as_seen_by_user
@@ -200,6 +200,7 @@ def score(stage: Stage, state: SimulationState) -> Update:
         delivered_texts(state),
         stage.protocol,
         stage.domain.comparison,
+        successful_calls(state),
     )
     if stage.protocol.checks_policy:
         errors = state.get("notes", {}).get("rule_errors", [])

@@ -86,3 +86,11 @@ def delivered_texts(state: SimulationState) -> list[str]:
         for message in state.get("messages", [])
         if isinstance(message, AIMessage) and (text := delivered_text(message)) is not None
     ]
+
+
+def successful_calls(state: SimulationState) -> list[tuple[str, dict[str, Any]]]:
+    """Return name and arguments of the agent's calls that were not refused, in order."""
+    messages = state.get("messages", [])
+    refused = {message.tool_call_id for message in messages if message.type == "tool" and message.status == "error"}
+    calls = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
+    return [(call["name"], call["args"]) for call in calls if call["id"] not in refused]

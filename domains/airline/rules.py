@@ -70,7 +70,7 @@ def identity_is_known(moment: Moment) -> Iterable[str]:
 def basic_economy_keeps_flights(moment: Moment) -> Iterable[str]:
     """Want the flights of a basic economy reservation to stay; its cabin may change."""
     reservation = _changed_trip(moment)
-    if reservation is None or reservation.cabin != "basic_economy":
+    if reservation is None or _cabin(moment, reservation) != "basic_economy":
         return
     if _wanted(moment) != _stored(moment.session, reservation):
         yield f"the flights of {reservation.reservation_id} were changed, which is in basic economy"
@@ -93,7 +93,7 @@ def flown_flights_stay(moment: Moment) -> Iterable[str]:
 def cancellation_is_allowed(moment: Moment) -> Iterable[str]:
     """Want one of the four grounds on which a trip can be cancelled."""
     reservation = moment.find(Reservation, "reservation_id") if moment.name == "cancel_reservation" else None
-    if reservation is None or reservation.cabin == "business" or _is_booked_within_a_day(moment, reservation):
+    if reservation is None or _cabin(moment, reservation) == "business" or _is_booked_within_a_day(moment, reservation):
         return
     stored = _stored(moment.session, reservation)
     if any(_status(moment.session, flight, date) == "cancelled" for flight, date in stored):
@@ -204,6 +204,16 @@ def _changed_trip(moment: Moment) -> Reservation | None:
     return moment.find(Reservation, "reservation_id") if moment.name == "update_reservation_flights" else None
 
 
+def _cabin(moment: Moment, reservation: Reservation) -> str:
+    """Return the cabin as it was last agreed on; not every dialect's records keep up with a change of it."""
+    cabin = reservation.cabin
+    for event in moment.calls("update_reservation_flights"):
+        arguments = event.arguments or {}
+        if arguments.get("reservation_id") == reservation.reservation_id:
+            cabin = str(arguments.get("cabin"))
+    return cabin
+
+
 def _wanted(moment: Moment) -> list[tuple[str, str]]:
     return _pairs(moment.records("flights"))
 
@@ -242,7 +252,7 @@ def _allowance(moment: Moment) -> tuple[int | None, int]:
     if moment.name == "book_reservation":
         user, cabin, party, paid = moment.find(User, "user_id"), moment.arguments.get("cabin"), None, 0
     elif moment.name == "update_reservation_baggages" and (found := moment.find(Reservation, "reservation_id")):
-        user, cabin = moment.session.get(User, found.user_id), found.cabin
+        user, cabin = moment.session.get(User, found.user_id), _cabin(moment, found)
         party, paid = _party(moment.session, found.reservation_id), found.nonfree_baggages
     else:
         return None, 0
@@ -263,7 +273,7 @@ _PROPOSALS = {
         r"chang|updat|modif|upgrad|downgrad|switch|mov|rebook|exchang|replac", ("flights", "cabin")
     ),
     "update_reservation_passengers": Proposal(r"passenger|travell?er|name|birth", ("passengers",)),
-    "update_reservation_baggages": Proposal(r"\bbag|luggage|suitcase", ("total_baggages", "nonfree_baggages")),
+    "update_reservation_baggages": Proposal(r"bag|luggage|suitcase", ("total_baggages", "nonfree_baggages")),
     "send_certificate": Proposal(r"certificate|voucher|compensat", ("amount",)),
 }
 

@@ -72,7 +72,7 @@ def items_change_once(moment: Moment) -> Iterable[str]:
 def cancel_reason_is_the_customers(moment: Moment) -> Iterable[str]:
     """Want the reason that the customer gave, where the words tell one from the other."""
     reason = moment.arguments.get("reason") if moment.name == "cancel_pending_order" else None
-    if reason not in _REASONS or moment.customer_said(_REASONS[reason]):
+    if not isinstance(reason, str) or reason not in _REASONS or moment.customer_said(_REASONS[reason]):
         return
     for other, pattern in _REASONS.items():
         if other != reason and moment.customer_said(pattern):

@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from taugraph.graphs.agent import AgentView
 from taugraph.tools.definition import ToolKind, kind_of
@@ -100,8 +101,7 @@ def _calls(message: Any) -> list[Any]:
 
 def _required(tool: BaseTool) -> dict[str, dict[str, Any]]:
     """Return the schemas of the arguments that a call must have."""
-    schema = tool.tool_call_schema
-    document = schema if isinstance(schema, dict) else schema.model_json_schema()
+    document: dict[str, Any] = convert_to_openai_tool(tool)["function"].get("parameters", {})
     fields = document.get("properties", {})
     return {name: fields[name] for name in document.get("required", ())}
 

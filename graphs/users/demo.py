@@ -1,6 +1,6 @@
 """A demonstration user: a scripted chat model.
 
-It tells what it knows when asked, agrees, and hangs up when all is done. It speaks through the same adapter as a real
+It tells all that it knows and wants when asked, agrees, and hangs up when all is done. It speaks through the same adapter as a real
 model.
 """
 
@@ -66,7 +66,7 @@ class DemoUserModel(BaseChatModel):
 
     def _answer(self, heard: str, *, is_first: bool) -> AIMessage:
         if is_first:
-            return AIMessage(". ".join(self.scenario.known) or self.scenario.instructions)
+            return AIMessage(". ".join([*self.scenario.known, self.scenario.instructions]))
         if "anything else" not in heard and "?" in heard:
             return AIMessage("Yes, please go ahead.")
         return self._farewell()

@@ -63,7 +63,7 @@ async def test_words_beside_a_tool_call_are_neither_heard_nor_scored(set_stage: 
     state = await play(stage)
     assert isinstance(stage.user, ScriptedUser)
     assert [message.text for message in stage.user.views[-1].messages] == [HELLO, "All done."]
-    assert scores(state) == {"database_matches_goal": 1.0, "claims_were_said": 0.0}
+    assert {"database_matches_goal": 1.0, "claims_were_said": 0.0}.items() <= scores(state).items()
     assert state["reward"] == 0.0
 
 

@@ -61,7 +61,8 @@ async def test_an_answer_left_out_loses_the_trial_by_its_claims(set_stage: SetSt
     assert {task_id for task_id, _ in trials} == {task.id for task in AIRLINE.tasks if task.claims}
     for task_id, trial in trials:
         state = await play(stage, task_id, trial=trial)
-        assert (scores(state), state["reward"]) == ({"database_matches_goal": 1.0, "claims_were_said": 0.0}, 0.0)
+        found = scores(state)
+        assert (found["database_matches_goal"], found["claims_were_said"], state["reward"]) == (1.0, 0.0, 0.0)
 
 
 async def test_acting_unasked_costs_no_reward_but_no_question_was_put(set_stage: SetStage) -> None:
@@ -70,6 +71,14 @@ async def test_acting_unasked_costs_no_reward_but_no_question_was_put(set_stage:
     state = await play(stage, task_id, trial=trial)
     assert state["reward"] == 1.0
     assert not [text for _, text in said(state) if "Shall I go ahead" in text]
+    assert "consent_before_write" in {violation["rule"] for violation in state["violations"]}
+    assert scores(state)["policy_was_followed"] == 0.0
+
+
+@pytest.mark.parametrize("task_id", TASK_IDS)
+async def test_without_slips_no_rule_of_the_policy_is_broken(task_id: str, set_stage: SetStage) -> None:
+    state = await play(demo(set_stage, "demo:0"), task_id)
+    assert (state.get("violations", []), scores(state)["policy_was_followed"]) == ([], 1.0)
 
 
 async def test_the_same_seed_gives_the_same_trial_however_many_run_beside_it(set_stage: SetStage) -> None:

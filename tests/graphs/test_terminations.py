@@ -290,7 +290,7 @@ async def test_components_are_scored_also_where_the_trial_ended_early(
 ) -> None:
     state = await play(set_stage(agent, user, **limits), CANCEL)
     assert state["reward"] == 0.0
-    assert scores(state) == {"database_matches_goal": 1.0, "claims_were_said": 1.0}
+    assert {"database_matches_goal": 1.0, "claims_were_said": 1.0}.items() <= scores(state).items()
 
 
 async def test_an_agent_that_prints_the_stop_token_ends_nothing(set_stage: SetStage) -> None:
