@@ -6,6 +6,7 @@ into a limit or an error has reward 0. A trial that infrastructure broke has no 
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from taugraph.domains.changes import NetChanges
 from taugraph.domains.domain import RowComparison
@@ -21,36 +22,43 @@ SCORED_ENDS = frozenset({Termination.USER_STOP, Termination.TRANSFER})
 """Ends of a conversation after which a trial can pass."""
 
 
+@dataclass(frozen=True)
+class Played:
+    """What a finished trial leaves to judge.
+
+    Attributes:
+        changes: Its net changes.
+        delivered: Texts that went to the user, in order.
+        made: Calls of the agent that were not refused, in order.
+    """
+
+    changes: NetChanges
+    delivered: Sequence[str] = ()
+    made: Sequence[Made] = ()
+
+
 def score_trial(
-    task: Task,
-    goals: Sequence[NetChanges],
-    changes: NetChanges,
-    delivered: Sequence[str],
-    protocol: Protocol,
-    comparison: RowComparison,
-    made: Sequence[Made] = (),
+    task: Task, goals: Sequence[NetChanges], played: Played, protocol: Protocol, comparison: RowComparison
 ) -> list[Score]:
     """Return the deterministic evaluators' scores of a trial.
 
     Args:
         task: The task that was played.
         goals: Net changes of its gold calls, and of every alternative that is accepted as well.
-        changes: Net changes of the trial.
-        delivered: Texts that went to the user, in order.
+        played: What the trial left.
         protocol: Rules of the scoring; tau-bench's forbid nothing to be said.
         comparison: How the domain's rows are compared.
-        made: Calls of the agent that were not refused.
     """
-    database = database_matches_a_goal(changes, goals, comparison)
+    database = database_matches_a_goal(played.changes, goals, comparison)
     if not task.has_goal:
         database = Score(key=database.key, value=None)
-    claims = claims_were_said(task.claims, delivered, by_substring=protocol.claims_by_substring)
-    forbidden = claims_were_not_said(() if protocol.claims_by_substring else task.must_not_say, delivered)
+    claims = claims_were_said(task.claims, played.delivered, by_substring=protocol.claims_by_substring)
+    forbidden = claims_were_not_said(() if protocol.claims_by_substring else task.must_not_say, played.delivered)
     return [
         database.model_copy(update={"gates": Component.DATABASE in task.basis}),
         claims.model_copy(update={"gates": Component.CLAIMS in task.basis}),
         forbidden.model_copy(update={"gates": Component.CLAIMS in task.basis}),
-        *_published_components(task, made),
+        *_published_components(task, played.made),
     ]
 
 

@@ -4,7 +4,8 @@ Read from the words around the mention within its own sentence:
 
 - denied: `it is not 54.04`, `you won't be charged 54.04`, `60 rather than 54.04`, `54.04 is not the total`. `Not only`,
   `not until`, `not more than` and a comma, colon or `but` in between deny nothing.
-- supposed: `if it were 54.04`, `whether it is 54.04`, up to the comma that ends the condition.
+- supposed: `if it were 54.04`, `whether it is 54.04`, up to the comma that ends the condition. `If you'd like` is an
+  offer.
 - asked: `Is it 54.04?`. An offer states its terms (`Shall I refund $54.04?`), and so does a statement with a question
   behind it (`The total is $54.04, shall I go on?`), unless that asks whether it is right.
 - guessed: more than three different values of one kind joined by nothing but commas, slashes, line breaks or `or`.
@@ -48,7 +49,10 @@ _DENIED_AFTER = re.compile(
     r"|(?:is|was)\s(?:wrong|incorrect))\b",
     re.IGNORECASE,
 )
-_CONDITION = re.compile(r"\b(?:if|whether|unless|suppose|supposing|assuming|provided|in case)\b", re.IGNORECASE)
+_CONDITION = re.compile(
+    r"\b(?:if(?! you(?:'d| would)? (?:like|want|wish|prefer|agree)\b)|whether|unless|suppose|supposing|assuming|provided|in case)\b",
+    re.IGNORECASE,
+)
 _MAIN_CLAUSE = re.compile(
     r"\bthen\b|\s\S+\s.*\b(?:you|we|i|it|they)(?:'ll|\s(?:will|can|get|receive|pay|owe|must|would|could|may))\b",
     re.IGNORECASE | re.DOTALL,
@@ -65,7 +69,7 @@ _ASKS_UNMARKED = re.compile(r"[\W_]*(?:is|was|are|were|does|did)\s(?:it|that|thi
 _OFFERS = re.compile(
     r"\b(?:would you (?:like|prefer|accept|be)|(?:shall|should|may|can|could) (?:i|we)"
     r"|do you (?:want|agree|confirm|accept|wish|consent)|do i have your"
-    r"|(?:are you|is it|is that|would that be) (?:ok|okay|fine|happy|comfortable|all right|alright))\b",
+    r"|(?:are you|is it|is that|would (?:that|it) be) (?:ok|okay|fine|happy|comfortable|all right|alright))\b",
     re.IGNORECASE,
 )
 _ASKS_FOR_ANSWER = re.compile(

@@ -13,7 +13,7 @@ from taugraph.domains.protocol import STOP_TOKEN
 from taugraph.domains.task import Task
 from taugraph.domains.trial import Failure, Termination, Usage
 from taugraph.evaluators.policy import policy_scores
-from taugraph.evaluators.reward import reward_of, score_trial
+from taugraph.evaluators.reward import Played, reward_of, score_trial
 from taugraph.graphs.agent import AgentView, TrialKey
 from taugraph.graphs.beginning import messages_before
 from taugraph.graphs.boundary import cross, termination_of
@@ -196,11 +196,9 @@ def score(stage: Stage, state: SimulationState) -> Update:
     scores = score_trial(
         task,
         stage.goals(task),
-        _changes(stage, state),
-        delivered_texts(state),
+        Played(_changes(stage, state), delivered_texts(state), successful_calls(state)),
         stage.protocol,
         stage.domain.comparison,
-        successful_calls(state),
     )
     if stage.protocol.checks_policy:
         errors = state.get("notes", {}).get("rule_errors", [])

@@ -124,9 +124,7 @@ class Executor:
         """Release the seed copies."""
         self.database.close()
 
-    def _run(
-        self, entry: "_ToolEntry", arguments: dict[str, Any], changes: NetChanges, watch: Watch | None
-    ) -> Answer:
+    def _run(self, entry: "_ToolEntry", arguments: dict[str, Any], changes: NetChanges, watch: Watch | None) -> Answer:
         def work(session: Session) -> tuple[str, bool]:
             if watch is not None:
                 watch(arguments, session)

@@ -1,7 +1,7 @@
 """A demonstration user: a scripted chat model.
 
-It tells all that it knows and wants when asked, agrees, and hangs up when all is done. It speaks through the same adapter as a real
-model.
+It tells all that it knows and wants when asked, agrees, and hangs up when all is done. It speaks through the same
+adapter as a real model.
 """
 
 from collections.abc import Sequence

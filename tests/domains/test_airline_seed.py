@@ -263,12 +263,6 @@ def test_a_missing_file_is_named(folder: Path) -> None:
         seed.load_seed(folder)
 
 
-def test_there_are_twelve_tasks_and_four_of_them_make_a_smoke_test() -> None:
-    assert len(TASKS) == len({task.scenario.instructions for task in TASKS}) == 12
-    assert all("test" in task.splits for task in TASKS)
-    assert sum("smoke" in task.splits for task in TASKS) == 4
-
-
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
 def test_a_task_opens_ends_and_cannot_be_passed_by_silence(task: Task) -> None:
     writes = [call for call in task.gold if call.name in WRITES]

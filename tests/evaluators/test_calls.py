@@ -7,7 +7,7 @@ from taugraph.domains.protocol import STRICT
 from taugraph.domains.task import Component, GoldCall, Scenario, Task
 from taugraph.evaluators.assertions import assertions_hold
 from taugraph.evaluators.calls import Made, gold_calls_were_made
-from taugraph.evaluators.reward import score_trial
+from taugraph.evaluators.reward import Played, score_trial
 
 GOLD = GoldCall(name="ship", arguments={"order": "1", "items": ["a", "b"]})
 
@@ -46,7 +46,7 @@ def test_statements_that_nobody_judged_are_no_pass() -> None:
 def test_components_without_a_criterion_are_not_applicable() -> None:
     basis = (Component.DATABASE, Component.ASSERTIONS, Component.ACTIONS)
     task = Task(id="t", scenario=Scenario(instructions="x"), has_goal=False, basis=basis)
-    scores = score_trial(task, [{}], {}, [], STRICT, RowComparison())
+    scores = score_trial(task, [{}], Played({}, []), STRICT, RowComparison())
     assert {score.key: score.value for score in scores if score.gates} == {
         "database_matches_goal": None,
         "gold_calls_were_made": None,

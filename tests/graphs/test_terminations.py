@@ -167,7 +167,7 @@ async def test_a_handoff_ends_the_trial_under_tau_bench_even_refused(
 async def test_a_handoff_is_a_call_like_any_other_under_strict(
     lines: AIMessage, reward: float, set_stage: SetStage
 ) -> None:
-    state = await play(set_stage([lines, "A colleague takes over."], [HELLO, BYE]), HAND_OVER)
+    state = await play(set_stage([lines, "A colleague takes over; it was 598.00 dollars."], [HELLO, BYE]), HAND_OVER)
     assert (state["termination"], state["reward"]) == ("user_stop", reward)
 
 
