@@ -50,7 +50,8 @@ _DENIED_AFTER = re.compile(
     re.IGNORECASE,
 )
 _CONDITION = re.compile(
-    r"\b(?:if(?! you(?:'d| would)? (?:like|want|wish|prefer|agree)\b)|whether|unless|suppose|supposing|assuming|provided|in case)\b",
+    r"\b(?:if(?! you(?:'d| would)? (?:like|want|wish|prefer|agree)\b)"
+    r"|whether|unless|suppose|supposing|assuming|provided|in case)\b",
     re.IGNORECASE,
 )
 _MAIN_CLAUSE = re.compile(
@@ -93,6 +94,7 @@ class Sentences:
 
     def __init__(self, plain: str) -> None:
         self._plain = plain
+        self._stated: dict[tuple[int, int, int], bool] = {}
         self._starts = [0, *(match.end() for match in _END.finditer(plain) if self._ends_sentence(match))]
 
     def state(self, mention: Mention, opening: Mention) -> bool:
@@ -102,13 +104,19 @@ class Sentences:
             mention: What is mentioned.
             opening: The mention whose words before it count: `mention`, or the first of the alternatives it ends.
         """
-        start, end = self._around(mention.start)
-        before = self._plain[max(start, opening.start - _REACH) : opening.start]
-        after = self._plain[mention.end : min(max(end, mention.end), mention.end + _REACH)]
+        place = (opening.start, mention.start, mention.end)
+        if place not in self._stated:
+            self._stated[place] = self._is_stated(*place)
+        return self._stated[place]
+
+    def _is_stated(self, opens: int, begins: int, ends: int) -> bool:
+        start, end = self._around(begins)
+        before = self._plain[max(start, opens - _REACH) : opens]
+        after = self._plain[ends : min(max(end, ends), ends + _REACH)]
         clause = _CLAUSE_END.split(before)[-1]
         if _is_denied(clause) or _DENIED_AFTER.match(after) or _is_supposed(clause):
             return False
-        is_question = self._plain[max(mention.end, end - 8) : end].rstrip(" \t\r\n\"')]*_").endswith("?")
+        is_question = self._plain[max(ends, end - 8) : end].rstrip(" \t\r\n\"')]*_").endswith("?")
         return not (_is_asked(before, after) if is_question else _ASKS_UNMARKED.match(self._plain[start : start + 40]))
 
     def _around(self, position: int) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pydantic import ValidationError
 
 from taugraph.domains.task import Claim, Component, Task
-from taugraph.evaluators.claims import claims_were_said
+from taugraph.evaluators.claims import claims_were_not_said, claims_were_said
 from taugraph.experiments.check_suite import Finding, Suite, fault, note, told
 from taugraph.tools.definition import ToolKind
 
@@ -19,7 +19,7 @@ def schema(suite: Suite) -> Iterator[Finding]:
     """Every task holds what its schema wants."""
     for task in suite.tasks:
         try:
-            Task.model_validate(task.model_dump())
+            Task.model_validate(task.model_dump(warnings=False))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             yield fault(
@@ -54,9 +54,9 @@ def components(suite: Suite) -> Iterator[Finding]:
         }
         for component, has_criteria in criteria.items():
             if has_criteria and component not in task.basis:
-                yield fault(task, "components", f"its {component} gate nothing: {component!r} is not in its basis")
+                yield fault(task, "components", f"its {component} gate nothing: {component.value!r} is not in its basis")
             if not has_criteria and component in task.basis and "basis" in task.model_fields_set:
-                yield note(task, "components", f"its basis names {component!r}, and it has no criterion for that")
+                yield note(task, "components", f"its basis names {component.value!r}, and it has no criterion for that")
         for name in sorted(set(task.rules) - known):
             yield fault(task, "components", f"no policy rule of the domain is named {name!r}")
 
@@ -81,5 +81,9 @@ def told_claims(suite: Suite) -> Iterator[Finding]:
 
 
 def _saying(claim: Claim, sentences: list[str]) -> str | None:
-    said_in = claims_were_said([claim], sentences).evidence[0]["said_in"]
-    return sentences[said_in] if isinstance(said_in, int) else None
+    """Return the first sentence that says the claim, or would if it were no question or guess."""
+    for sentence in sentences:
+        words = [sentence.replace("?", ".")]
+        if claims_were_said([claim], words).value == 1.0 or claims_were_not_said([claim], words).value == 0.0:
+            return sentence
+    return None

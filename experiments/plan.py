@@ -14,6 +14,7 @@ from pydantic import BaseModel
 import taugraph
 from taugraph.domains.domain import Domain
 from taugraph.domains.errors import ConfigurationError, UnknownNameError
+from taugraph.domains.rules import check_rule_names
 from taugraph.domains.task import Task
 from taugraph.domains.trial import SCORING_VERSION
 from taugraph.experiments.settings import RunSettings, without_secrets
@@ -51,13 +52,15 @@ def _of_split(domain: Domain, split: str | None) -> list[Task]:
 
 
 def check_gold(stage: Stage, tasks: Sequence[Task]) -> None:
-    """Work out every task's goal before the first trial.
+    """Work out every task's goal, and look up the rules it names, before the first trial.
 
     Raises:
         TaskInvalidError: If a gold call is refused under a protocol where that makes the task invalid.
+        UnknownNameError: If a task names a rule that the domain does not have.
     """
     for task in tasks:
         stage.goals(task)
+        check_rule_names(task, stage.domain.rules)
 
 
 def identity_of(stage: Stage, settings: RunSettings, tasks: Sequence[Task]) -> Identity:
@@ -70,6 +73,7 @@ def identity_of(stage: Stage, settings: RunSettings, tasks: Sequence[Task]) -> I
         "policy": _digest(domain.policy),
         "tasks": _digest("\n".join(map(_text, tasks))),
         "tools": _digest(json.dumps([_tool_text(tool) for tool in stage.executor.tools])),
+        "rules": _digest("\n".join(f"{rule.name}: {rule.text}" for rule in domain.rules)),
         "protocol": _text(stage.protocol),
         "agent": stage.agent.reference,
         "agent_options": json.dumps(without_secrets(settings.agent_options), sort_keys=True),

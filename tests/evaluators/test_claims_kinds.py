@@ -186,21 +186,24 @@ CLAIMS = [
     )
 ]
 PIECES = [
-    "10", "10 ", "10, ", "10 or ", "not 10 ", "if 10 ", "10? ", "10\n", "W10 ", "W10, ", "W", "-W", "JFK ", "A", "a ", "a  ",
-    "not ", "if ", "it will ", "'", ".", "?", ". ", " ", "\n", "*", "(", "May ", "May 10 ", "May 10, ", "Monday ", "10:30 ",
-    "10:30, ", "10:30-", "10 am ", "5/", "5/10 ", "5/10, ", "noon ", "ten ", "ten, ", "bags ", "bags: ", "= ", "10 bags ",
-    "2024-05-10 ", "2024-", "T", "1T", "is it ", "rather than ", "n't ", "_", "w n't ", ", ", "a.", "a'",
+    "10", "10 ", "10, ", "10 or ", "not 10 ", "if 10 ", "10? ", "10\n", "W10 ", "W10, ", "W", "-W", "JFK ", "A",
+    "a ", "a  ", "not ", "if ", "it will ", "'", ".", "?", ". ", " ", "\n", "*", "(", "May ", "May 10 ", "May 10, ",
+    "Monday ", "10:30 ", "10:30, ", "10:30-", "10 am ", "5/", "5/10 ", "5/10, ", "noon ", "ten ", "ten, ", "bags ", "bags: ", "= ",
+    "10 bags ", "2024-05-10 ", "2024-", "T", "1T", "is it ", "rather than ", "n't ", "_", "w n't ", ", ", "a.", "a'",
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("ending", ["", "?", "."])
-@pytest.mark.parametrize("piece", PIECES)
-def test_every_kind_is_read_in_linear_time(piece: str, ending: str) -> None:
-    text = piece * (40_000 // len(piece)) + ending
+def seconds_to_read(text: str) -> float:
     start = time.process_time()
     claims_were_said(CLAIMS, [text])
-    claims_were_not_said(CLAIMS, [text])
-    assert time.process_time() - start < 8  # a quadratic cost takes minutes; the slowest of these takes about 1 s
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_every_kind_is_read_in_linear_time(piece: str) -> None:
+    few, many = 2_000 // len(piece), 16_000 // len(piece)
+    long = seconds_to_read(piece * many + "?")
+    assert long < 0.5 or long < 30 * seconds_to_read(piece * few + "?")  # 8 times as long; 64 at a quadratic cost
 
 
 @given(st.text() | st.lists(st.sampled_from(PIECES), max_size=12).map("".join))

@@ -112,18 +112,18 @@ FORBIDDING = TASK.model_copy(update={"claims": (), "must_not_say": (Claim(value=
 
 @pytest.mark.parametrize(("text", "value"), [("It is $60.", 0.0), ("It is $54.", 1.0), ("It is not $60.", 1.0)])
 def test_what_must_not_be_said_gates_the_reward(text: str, value: float) -> None:
-    scores = score_trial(FORBIDDING, [GOAL], GOAL, [text], STRICT, RowComparison())
+    scores = score_trial(FORBIDDING, [GOAL], Played(GOAL, [text]), STRICT, RowComparison())
     assert [(score.key, score.value) for score in scores][2] == ("nothing_forbidden_was_said", value)
     assert reward_of(scores, Termination.USER_STOP) == value
 
 
 def test_what_must_not_be_said_gates_only_where_the_basis_holds_claims() -> None:
     task = FORBIDDING.model_copy(update={"basis": (Component.DATABASE,)})
-    scores = score_trial(task, [GOAL], GOAL, ["It is $60."], STRICT, RowComparison())
+    scores = score_trial(task, [GOAL], Played(GOAL, ["It is $60."]), STRICT, RowComparison())
     assert [(score.value, score.gates) for score in scores] == [(1.0, True), (None, False), (0.0, False)]
     assert reward_of(scores, Termination.USER_STOP) == 1.0
 
 
 def test_the_published_protocol_forbids_nothing_to_be_said() -> None:
-    scores = score_trial(FORBIDDING, [GOAL], GOAL, ["It is $60."], TAU_BENCH, RowComparison())
+    scores = score_trial(FORBIDDING, [GOAL], Played(GOAL, ["It is $60."]), TAU_BENCH, RowComparison())
     assert [score.value for score in scores] == [1.0, None, None]
