@@ -7,7 +7,7 @@ PACKAGES := taugraph.domains taugraph.tools taugraph.graphs taugraph.evaluators 
 .PHONY: demo test check lint types package clean
 
 demo: $(VENV)/runtime
-	$(BIN)/taugraph run airline
+	$(BIN)/taugraph run airline --limit 12
 
 test: $(VENV)/development
 	$(BIN)/python -m pytest -n 2 $(PYTEST_OPTIONS)

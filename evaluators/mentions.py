@@ -79,6 +79,7 @@ _TIME = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_ACCENTED = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]{1,64}")  # composing one long run of accents would take quadratic time
 _HYPHENS = "\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d"  # hyphens, figure and en dash, minus signs; no em dash
 _PLAIN = str.maketrans(dict.fromkeys(_HYPHENS, "-") | dict.fromkeys("\u2018\u2019", "'"))
 
@@ -126,7 +127,7 @@ class Mention:
 
 def as_plain(text: str) -> str:
     """Return the text in composed characters, with one kind of hyphen and of apostrophe."""
-    return unicodedata.normalize("NFC", text).translate(_PLAIN)
+    return _ACCENTED.sub(lambda run: unicodedata.normalize("NFC", run.group()), text).translate(_PLAIN)
 
 
 def find_numbers(plain: str) -> Iterator[Mention]:

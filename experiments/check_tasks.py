@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from pydantic import ValidationError
 
-from taugraph.domains.task import Claim, Component, Task
+from taugraph.domains.task import Claim, ClaimKind, Component, Task
 from taugraph.evaluators.claims import claims_were_not_said, claims_were_said
+from taugraph.evaluators.mentions import Number, as_plain, find_numbers
 from taugraph.experiments.check_suite import Finding, Suite, fault, note, told
 from taugraph.tools.definition import ToolKind
 
+_LEAST_FIGURE = 3
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n")
 _VARIABLE = re.compile(r"\S*\d\S*|(?<=[a-z,] )[A-Z]\w+(?: [A-Z]\w+)*")
 
@@ -54,7 +56,9 @@ def components(suite: Suite) -> Iterator[Finding]:
         }
         for component, has_criteria in criteria.items():
             if has_criteria and component not in task.basis:
-                yield fault(task, "components", f"its {component} gate nothing: {component.value!r} is not in its basis")
+                yield fault(
+                    task, "components", f"its {component} gate nothing: {component.value!r} is not in its basis"
+                )
             if not has_criteria and component in task.basis and "basis" in task.model_fields_set:
                 yield note(task, "components", f"its basis names {component.value!r}, and it has no criterion for that")
         for name in sorted(set(task.rules) - known):
@@ -81,9 +85,17 @@ def told_claims(suite: Suite) -> Iterator[Finding]:
 
 
 def _saying(claim: Claim, sentences: list[str]) -> str | None:
-    """Return the first sentence that says the claim, or would if it were no question or guess."""
+    """Return the first sentence that says the claim, gives it away, or holds its figure in whatever words."""
     for sentence in sentences:
-        words = [sentence.replace("?", ".")]
-        if claims_were_said([claim], words).value == 1.0 or claims_were_not_said([claim], words).value == 0.0:
+        said = claims_were_said([claim], [sentence]).value == 1.0
+        if said or claims_were_not_said([claim], [sentence]).value == 0.0 or _holds_figure(claim, sentence):
             return sentence
     return None
+
+
+def _holds_figure(claim: Claim, sentence: str) -> bool:
+    """Tell whether an amount stands in a sentence, even in a question; small figures count too many other things."""
+    if claim.kind not in (ClaimKind.NUMBER, ClaimKind.MONEY) or len(re.findall(r"\d", claim.value)) < _LEAST_FIGURE:
+        return False
+    wanted = claim.number().copy_abs()
+    return any(isinstance(m.value, Number) and abs(m.value.value) == wanted for m in find_numbers(as_plain(sentence)))

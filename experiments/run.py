@@ -41,7 +41,7 @@ OnTrial = Callable[[Trial], None]
 
 def new_name(domain: str) -> str:
     """Return a name for an experiment: domain, moment and a few random letters."""
-    return f"{domain.partition(':')[0].rpartition('.')[2]}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    return f"{domain.partition(':')[0].rpartition('.')[2]}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
 
 
 class Run:
