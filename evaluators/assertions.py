@@ -1,4 +1,4 @@
-"""Statements about a conversation that only a judge can decide: listed with every trial, decided by none of our code."""
+"""Statements about a conversation that only a judge can decide: listed with every trial, decided by no code here."""
 
 from collections.abc import Sequence
 

@@ -69,12 +69,12 @@ def build_simulation(stage: Stage | None = None) -> Simulation:
     return builder.compile(name="simulation")
 
 
-def after_user(state: SimulationState) -> Literal["agent", "score"]:
+async def after_user(state: SimulationState) -> Literal["agent", "score"]:
     """Go on to the agent unless the trial has ended."""
     return "score" if state.get("termination") else "agent"
 
 
-def after_agent(state: SimulationState) -> Literal["tools", "user", "score"]:
+async def after_agent(state: SimulationState) -> Literal["tools", "user", "score"]:
     """Run the calls of the agent's message, or deliver its words."""
     if state.get("termination"):
         return "score"
@@ -82,6 +82,6 @@ def after_agent(state: SimulationState) -> Literal["tools", "user", "score"]:
     return "tools" if isinstance(last, AIMessage) and has_calls(last) else "user"
 
 
-def after_tools(state: SimulationState) -> Literal["agent", "score"]:
+async def after_tools(state: SimulationState) -> Literal["agent", "score"]:
     """Go back to the agent unless the trial has ended."""
     return "score" if state.get("termination") else "agent"
