@@ -95,7 +95,7 @@ def baselines_fail(suite: Suite) -> Iterator[Finding]:
             if reference == "transfer" and not task.claims and _wants_a_handoff_only(suite, task):
                 yield note(task, reference, "the agent that hands over at once passes: a handoff is all it wants")
             else:
-                yield fault(task, reference, f"the baseline {reference!r} passes: {_advice(suite, task, reference)}")
+                yield fault(task, reference, f"the baseline {reference!r} passes: {_ADVICE[reference]}")
 
 
 _ADVICE = {
@@ -104,13 +104,6 @@ _ADVICE = {
     "yes": "give it a gold write or a claim",
     "recite": "ask for what no single record says, or forbid saying what reciting gives away",
 }
-
-
-def _advice(suite: Suite, task: Task, reference: str) -> str:
-    writes = [step for step in suite.solutions[task.id][0] if step.kind is ToolKind.WRITE]
-    if writes and all(step.is_error for step in writes):
-        return "its gold writes are all refused, so that nothing has to change"
-    return _ADVICE[reference]
 
 
 def _wants_a_handoff_only(suite: Suite, task: Task) -> bool:

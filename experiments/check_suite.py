@@ -103,8 +103,19 @@ class Suite:
         self.trials = {reference: self._play(stage, agent) for reference, agent in agents.items()}
 
     def passed(self, reference: str) -> list[str]:
-        """Return the ids of the tasks that a baseline passes."""
-        return [trial.task_id for trial in self.trials[reference] if trial.outcome == "passed"]
+        """Return the ids of the tasks that an agent passes; one that cannot be scored is passed by nobody."""
+        passed = [trial.task_id for trial in self.trials[reference] if trial.outcome == "passed"]
+        return [task_id for task_id in passed if task_id not in self.invalid]
+
+    @cached_property
+    def invalid(self) -> frozenset[str]:
+        """Ids of the tasks whose solution is refused a change, so that an agent that does nothing looks right."""
+        harmless = (ToolKind.READ, ToolKind.GENERIC)
+        return frozenset(
+            task_id
+            for task_id, solutions in self.solutions.items()
+            if any(step.is_error and step.kind not in harmless for steps in solutions for step in steps)
+        )
 
     def answers(self, task: Task) -> list[str]:
         """Return the answers that the task's solutions get, refusals left out."""

@@ -7,9 +7,10 @@ their kind alone.
 import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, TypeGuard
 
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
@@ -58,7 +59,8 @@ class TransferAgent(SilentAgent):
         handoffs = [tool for tool in view.tools if kind_of(tool) is ToolKind.HANDOFF]
         if not handoffs or any(isinstance(message, AIMessage) for message in view.messages):
             return super().next_message(view)
-        return _calling(handoffs[0], {name: _any_value(field) for name, field in _required(handoffs[0]).items()})
+        arguments = {name: _any_value(field) for name, field in _required(handoffs[0]).items()}
+        return AIMessage("", tool_calls=[_call(handoffs[0].name, arguments)])
 
 
 class RecitingAgent(SilentAgent):
@@ -66,33 +68,36 @@ class RecitingAgent(SilentAgent):
 
     reference = "recite"
 
+    def __init__(self) -> None:
+        self._readers: list[tuple[str, str]] | None = None
+
     def next_message(self, view: AgentView) -> AIMessage:
         """Return the next read, or everything that was read."""
         if sum(isinstance(message, HumanMessage) for message in view.messages) < 2:
             return AIMessage("Could you tell me your user id and the details?")
-        call = next(self._untried(view), None)
-        if call is not None and not _may_end_the_trial(view):
-            return _calling(*call)
+        room = _MOST_ERRORS_IN_ROW - _errors_in_row(view)
+        if calls := list(islice(self._untried(view), room)):
+            return AIMessage("", tool_calls=calls)
         read = [message.text for message in view.messages if _is_record(message)]
         return AIMessage("\n".join([*read, "Goodbye."]))
 
-    def _untried(self, view: AgentView) -> Iterator[tuple[BaseTool, dict[str, Any]]]:
-        """Yield reads by one id that were not tried; an id that has led to a record is not tried on other tools."""
-        readers = [(tool, name) for tool in view.tools for name in _ids_wanted(tool)]
+    def _untried(self, view: AgentView) -> Iterator[ToolCall]:
+        """Yield for each id the next read that was not tried; an id that has led to a record needs no other."""
+        if self._readers is None:
+            self._readers = [(tool.name, name) for tool in view.tools for name in _ids_wanted(tool)]
         tried = [(call["name"], call["args"]) for message in view.messages for call in _calls(message)]
         if len(tried) >= _MOST_READS:
             return
         found = set(map(str, _read_ids(view)))
         for identity in dict.fromkeys(_told_ids(view)):
-            if identity not in found:
-                for tool, name in readers:
-                    if (tool.name, {name: identity}) not in tried:
-                        yield tool, {name: identity}
+            reads = ((tool, {name: identity}) for tool, name in self._readers)
+            untried = next((read for read in reads if read not in tried), None)
+            if identity not in found and untried:
+                yield _call(*untried)
 
 
-def _calling(tool: BaseTool, arguments: dict[str, Any]) -> AIMessage:
-    identity = f"{tool.name}-{json.dumps(arguments, sort_keys=True)}"
-    return AIMessage("", tool_calls=[{"name": tool.name, "args": arguments, "id": identity}])
+def _call(tool: str, arguments: dict[str, Any]) -> ToolCall:
+    return ToolCall(name=tool, args=arguments, id=f"{tool}-{json.dumps(arguments, sort_keys=True)}")
 
 
 def _calls(message: Any) -> list[Any]:
@@ -161,13 +166,13 @@ def _listed(value: Any) -> Iterator[str]:
         yield from _listed(child)
 
 
-def _may_end_the_trial(view: AgentView) -> bool:
-    """Tell whether so many reads in a row failed that a protocol might end the trial."""
+def _errors_in_row(view: AgentView) -> int:
+    """Return how many reads failed since the last that did not; a protocol may end the trial at ten."""
     in_row = 0
     for message in view.messages:
         if isinstance(message, ToolMessage):
             in_row = in_row + 1 if message.status == "error" else 0
-    return in_row >= _MOST_ERRORS_IN_ROW
+    return in_row
 
 
 BASELINES = {agent.reference: agent for agent in (SilentAgent, TransferAgent, YesAgent, RecitingAgent)}
