@@ -4,6 +4,7 @@ from sqlmodel import Session
 
 from taugraph.domains.airline.models import Flight, FlightDay, PaymentMethod, Reservation, User
 from taugraph.domains.errors import ToolRefusal
+from taugraph.tools.lookups import find_record
 
 
 def find_user(session: Session, user_id: str) -> User:
@@ -12,9 +13,7 @@ def find_user(session: Session, user_id: str) -> User:
     Raises:
         ToolRefusal: If there is none.
     """
-    if not isinstance(user_id, str) or (user := session.get(User, user_id)) is None:
-        raise ToolRefusal(f"there is no user {user_id!r}")
-    return user
+    return find_record(session, User, (user_id,), f"there is no user {user_id!r}")
 
 
 def find_reservation(session: Session, reservation_id: str) -> Reservation:
@@ -23,9 +22,7 @@ def find_reservation(session: Session, reservation_id: str) -> Reservation:
     Raises:
         ToolRefusal: If there is none.
     """
-    if not isinstance(reservation_id, str) or (found := session.get(Reservation, reservation_id)) is None:
-        raise ToolRefusal(f"there is no reservation {reservation_id!r}")
-    return found
+    return find_record(session, Reservation, (reservation_id,), f"there is no reservation {reservation_id!r}")
 
 
 def find_flight(session: Session, flight_number: str) -> Flight:
@@ -34,9 +31,7 @@ def find_flight(session: Session, flight_number: str) -> Flight:
     Raises:
         ToolRefusal: If there is none.
     """
-    if not isinstance(flight_number, str) or (flight := session.get(Flight, flight_number)) is None:
-        raise ToolRefusal(f"there is no flight {flight_number!r}")
-    return flight
+    return find_record(session, Flight, (flight_number,), f"there is no flight {flight_number!r}")
 
 
 def find_day(session: Session, flight_number: str, date: str) -> FlightDay:
@@ -45,9 +40,7 @@ def find_day(session: Session, flight_number: str, date: str) -> FlightDay:
     Raises:
         ToolRefusal: If the flight has none for that date.
     """
-    if not isinstance(date, str) or (day := session.get(FlightDay, (flight_number, date))) is None:
-        raise ToolRefusal(f"flight {flight_number} has no date {date!r}")
-    return day
+    return find_record(session, FlightDay, (flight_number, date), f"flight {flight_number} has no date {date!r}")
 
 
 def find_method(session: Session, user_id: str, payment_id: str) -> PaymentMethod:
@@ -56,9 +49,8 @@ def find_method(session: Session, user_id: str, payment_id: str) -> PaymentMetho
     Raises:
         ToolRefusal: If the user has none of that id.
     """
-    if not isinstance(payment_id, str) or (found := session.get(PaymentMethod, (user_id, payment_id))) is None:
-        raise ToolRefusal(f"user {user_id} has no payment method {payment_id!r}")
-    return found
+    refusal = f"user {user_id} has no payment method {payment_id!r}"
+    return find_record(session, PaymentMethod, (user_id, payment_id), refusal)
 
 
 def charge(method: PaymentMethod, amount_cents: int) -> None:

@@ -7,6 +7,7 @@ from sqlmodel import Session
 
 from taugraph.domains.errors import ToolRefusal
 from taugraph.domains.retail.models import Order, OrderLine, PaymentMethod, User, Variant
+from taugraph.tools.lookups import find_record
 from taugraph.tools.retail.documents import lines_of
 
 
@@ -16,9 +17,7 @@ def find_user(session: Session, user_id: str) -> User:
     Raises:
         ToolRefusal: If there is none.
     """
-    if not isinstance(user_id, str) or (user := session.get(User, user_id)) is None:
-        raise ToolRefusal(f"there is no user {user_id!r}")
-    return user
+    return find_record(session, User, (user_id,), f"there is no user {user_id!r}")
 
 
 def find_order(session: Session, order_id: str) -> Order:
@@ -27,9 +26,7 @@ def find_order(session: Session, order_id: str) -> Order:
     Raises:
         ToolRefusal: If there is none.
     """
-    if not isinstance(order_id, str) or (order := session.get(Order, order_id)) is None:
-        raise ToolRefusal(f"there is no order {order_id!r}; an order id begins with '#W'")
-    return order
+    return find_record(session, Order, (order_id,), f"there is no order {order_id!r}; an order id begins with '#W'")
 
 
 def find_method(session: Session, user_id: str, payment_method_id: str) -> PaymentMethod:
@@ -38,10 +35,8 @@ def find_method(session: Session, user_id: str, payment_method_id: str) -> Payme
     Raises:
         ToolRefusal: If the user has none of that id.
     """
-    key = (user_id, payment_method_id)
-    if not isinstance(payment_method_id, str) or (method := session.get(PaymentMethod, key)) is None:
-        raise ToolRefusal(f"user {user_id} has no payment method {payment_method_id!r}")
-    return method
+    refusal = f"user {user_id} has no payment method {payment_method_id!r}"
+    return find_record(session, PaymentMethod, (user_id, payment_method_id), refusal)
 
 
 def check_counts(session: Session, order_id: str, item_ids: Sequence[str]) -> Sequence[OrderLine]:

@@ -5,6 +5,7 @@ from sqlmodel import col, func, select
 from taugraph.domains.errors import ToolRefusal
 from taugraph.domains.retail.models import Product, User, Variant
 from taugraph.tools.definition import DatabaseSession, ToolKind, domain_tool
+from taugraph.tools.lookups import find_record
 from taugraph.tools.retail.documents import (
     Document,
     order_document,
@@ -76,8 +77,7 @@ def get_product_details(product_id: str, session: DatabaseSession) -> Document:
     Args:
         product_id: The product's id; an item id is something else.
     """
-    if not isinstance(product_id, str) or (product := session.get(Product, product_id)) is None:
-        raise ToolRefusal(f"there is no product {product_id!r}")
+    product = find_record(session, Product, (product_id,), f"there is no product {product_id!r}")
     return product_document(session, product)
 
 
@@ -88,9 +88,7 @@ def get_item_details(item_id: str, session: DatabaseSession) -> Document:
     Args:
         item_id: The item's id; a product id is something else.
     """
-    if not isinstance(item_id, str) or (variant := session.get(Variant, item_id)) is None:
-        raise ToolRefusal(f"there is no item {item_id!r}")
-    return variant_document(variant)
+    return variant_document(find_record(session, Variant, (item_id,), f"there is no item {item_id!r}"))
 
 
 @domain_tool(ToolKind.READ)
