@@ -15,6 +15,7 @@ from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import Field
 
 from taugraph.domains.domain import Domain
 from taugraph.domains.errors import ConfigurationError
@@ -75,7 +76,7 @@ class DemoAgent:
 class DemoAgentModel(BaseChatModel):
     """The script as a LangChain chat model: the next message follows from the messages so far."""
 
-    task: Task
+    task: Task = Field(repr=False)
     """The task with its answers."""
     writes: frozenset[str]
     """Names of the tools that change something."""

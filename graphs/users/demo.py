@@ -11,6 +11,7 @@ from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import Field
 
 from taugraph.domains.protocol import STOP_TOKEN
 from taugraph.domains.task import Scenario
@@ -37,7 +38,7 @@ class DemoUser:
 class DemoUserModel(BaseChatModel):
     """The script as a LangChain chat model: the next turn follows from the agent's last words."""
 
-    scenario: Scenario
+    scenario: Scenario = Field(repr=False)
     """What the user is told."""
     stops_on_token: bool = False
     """Whether it stops by the token instead of by hanging up."""
