@@ -37,7 +37,9 @@ StoreOption = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Data = Annotated[Path | None, typer.Option(help="Folder with published files in place of the domain's own data.")]
-Agent = Annotated[str | None, typer.Option(help="Agent under test: PROVIDER:MODEL, demo, demo:RATE, or a baseline such as noop.")]
+Agent = Annotated[
+    str | None, typer.Option(help="Agent under test: PROVIDER:MODEL, demo, demo:RATE, or a baseline such as noop.")
+]
 User = Annotated[str | None, typer.Option(help="Simulated user: demo, or PROVIDER:MODEL.")]
 AgentOptions = Annotated[str | None, typer.Option(help="Options of the agent's model, a JSON object.")]
 UserOptions = Annotated[str | None, typer.Option(help="Options of the user's model, a JSON object.")]
