@@ -39,7 +39,7 @@ Speaker = Callable[[list[BaseMessage]], AIMessage]
 
 def facts_of(scenario: Scenario) -> str:
     """Return what the scripted user says second, as the transcript holds it; no two tasks share it."""
-    return (". ".join(scenario.known) or scenario.instructions).strip()
+    return ". ".join([*scenario.known, scenario.instructions]).strip()
 
 
 def build_user(domain: Domain, *, stops_on_token: bool) -> dict[str, Speaker]:
