@@ -3,6 +3,8 @@
 A yes to something else is none, so the question must have proposed this very change; one yes to a list covers all that
 it names, each of them once. Small talk with a no in it ("no, that's fine, go ahead") is a yes; a yes that alters or
 stops the plan ("yes, but not that one", "yes, wait") is none.
+
+It reads words by patterns and misreads some of what people say, so none of our own tasks rests its reward on it.
 """
 
 import re
@@ -169,7 +171,7 @@ CONSENT = consent_rule()
 def agrees(answer: str) -> bool:
     """Tell whether an answer clearly agrees to what was asked."""
     sentences = _sentences(answer)
-    if any(_is_against(sentence) for sentence in sentences):
+    if any(_is_against(sentence) for sentence in sentences) or any(map(_CONDITION.search, sentences)):
         return False
     return any(_is_for(sentence) for sentence in sentences)
 
@@ -192,9 +194,11 @@ def _sentences(text: str) -> list[str]:
 
 
 def _is_against(sentence: str) -> bool:
-    if _STOP.search(sentence) or _ALTERS.search(sentence):
+    if _STOP.search(sentence) or _NEVER.search(sentence):
         return True
     is_go = bool(_GO.search(sentence))
+    if _ALTERS.search(sentence):  # a question or a reason beside the yes alters nothing
+        return bool(_YES.search(sentence) or is_go) and not (is_go and sentence.endswith("?"))
     return not is_go and bool(_REFUSES.search(sentence) or _INSTEAD.search(sentence))
 
 
@@ -204,6 +208,12 @@ def _is_for(sentence: str) -> bool:
     return bool(_GO.search(sentence) or _YES.search(sentence))
 
 
+_NEVER = re.compile(r"\b(?:absolutely|definitely|certainly|of course|surely) not\b|\bno way\b")
+_CONDITION = re.compile(
+    r"\b(?:yes|yeah|ok|okay|sure|fine|go ahead|proceed|do (?:it|that|so))\b[^.]*"
+    r"\b(?:if|once|unless|when|after|provided|as long as)\b"
+    r"|\blet me (?:see|look|read)\b|\b(?:keep|leave) (?:my|the|it|that|this|them|both)\b|\bi'?ll keep\b",
+)
 _HARMLESS = re.compile(
     r"\bno (?:problem|worries|rush|longer|doubt|more|other|further|need|extra|additional|insurance|bags?|changes?)\b"
     r"|\bnot (?:a problem|at all)\b|\bnothing (?:else|more)\b|\bwhy not\b|\b(?:do not|don't) mind\b"
@@ -218,7 +228,7 @@ _GO = re.compile(
 )
 _YES = re.compile(
     r"\b(?:yes|yeah|yep|yup|aye|ok|okay|alright|all right|correct|agreed|approved|perfect|absolutely|definitely"
-    r"|certainly|of course|fine|great)\b|(?:^|, )sure\b|^(?:y|confirm)$"
+    r"|certainly|of course|fine|great|affirmative|i do(?: confirm)?)\b|(?:^|, )sure\b|^(?:y|confirm)$"
     r"|\bplease (?:cancel|book|change|update|add|return|exchange|modify|process|complete|refund|issue|continue|upgrade"
     r"|downgrade|make|finali[sz]e)\b",
 )
@@ -226,7 +236,7 @@ _YES_IN_QUESTION = re.compile(rf"^(?:yes|yeah|ok|okay|sure|please|can|could|woul
 _STOP = re.compile(
     r"\b(?:wait|hold on|hang on|stop|never ?mind|changed my mind|second thoughts?|only if|let me (?:think|check)"
     r"|forget it)\b|\bbefore you (?:do|go|proceed|make|book|cancel|change)\b"
-    r"|\bnot (?:\w+ )?(?:sure|ok|okay|correct|right|fine|yet|that|this|now|agree|convinced|happy)\b"
+    r"|\bnot (?:\w+ )?(?:sure|ok|okay|correct|right|fine|yet|that|this|now|agree|convinced)\b"
     r"|(?:^|\bplease |\bbut |, |\band )(?:do not|don't|dont|never) (?!need|have|worry|know|see|forget)\w+"
     r"|\bi (?:do not|don't|dont|can't|cannot|won't) (?:agree|accept|confirm|think so)\b"
     r"|\bi (?:do not|don't|dont) want (?:that|this|it|you to|to (?:proceed|go ahead|do))\b"

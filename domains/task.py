@@ -201,6 +201,17 @@ class Task(_Record):
     """Who wrote it; empty where the data do not say."""
 
     @property
+    def is_decidable(self) -> bool:
+        """Whether something that the reward rests on has a criterion that can be decided without a judge."""
+        criteria = {
+            Component.DATABASE: self.has_goal,
+            Component.CLAIMS: bool(self.claims or self.must_not_say),
+            Component.ACTIONS: bool(self.gold),
+            Component.POLICY: bool(self.rules),
+        }
+        return any(criteria.get(component, False) for component in self.basis)
+
+    @property
     def content_hash(self) -> str:
         """Digest of everything the task says."""
         return sha256(self.model_dump_json().encode()).hexdigest()[:16]

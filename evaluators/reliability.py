@@ -145,7 +145,10 @@ def pass_hat_k(counts: Sequence[TaskCount], k: int, *, model: BetaBinomial | Non
         return estimate
     is_modelled = any(t.trials < 2 * k for t in used)
     doubled = model.forecast(2 * k) if model and is_modelled else mean([_all_of(2 * k, t) for t in used])
-    error = math.sqrt(max(0, mean([h * h for h in chances]) - doubled) / len(used))
+    spread = mean([h * h for h in chances]) - doubled
+    if is_modelled and spread <= 0 and any(0 < t.passes < t.trials for t in used):
+        return estimate  # the model contradicts flaky tasks: no figure is better than an exact-looking zero
+    error = math.sqrt(max(0, spread) / len(used))
     return replace(estimate, rerun_standard_error=error, rerun_is_modelled=is_modelled)
 
 

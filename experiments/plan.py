@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 import taugraph
 from taugraph.domains.domain import Domain
-from taugraph.domains.errors import ConfigurationError, UnknownNameError
+from taugraph.domains.errors import ConfigurationError, TaskInvalidError, UnknownNameError
 from taugraph.domains.rules import check_rule_names
 from taugraph.domains.task import Task
 from taugraph.domains.trial import SCORING_VERSION
@@ -55,12 +55,16 @@ def check_gold(stage: Stage, tasks: Sequence[Task]) -> None:
     """Work out every task's goal, and look up the rules it names, before the first trial.
 
     Raises:
-        TaskInvalidError: If a gold call is refused under a protocol where that makes the task invalid.
+        TaskInvalidError: If a gold call is refused under a protocol where that makes the task invalid, or nothing that
+            the reward rests on can be decided.
         UnknownNameError: If a task names a rule that the domain does not have.
     """
     for task in tasks:
         stage.goals(task)
         check_rule_names(task, stage.domain.rules)
+        if not task.is_decidable:
+            basis = ", ".join(task.basis) or "nothing"
+            raise TaskInvalidError(task.id, f"its reward rests on {basis}, of which nothing can be decided")
 
 
 def identity_of(stage: Stage, settings: RunSettings, tasks: Sequence[Task]) -> Identity:

@@ -7,6 +7,7 @@ arguments that are no JSON object come back as an unreadable call, which the too
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,14 @@ from taugraph.domains.errors import ModelCallError
 _LOG = logging.getLogger("taugraph")
 _BACKOFF = wait_exponential(multiplier=0.5, max=30) + wait_random(0, 0.5)
 _LONGEST_RETRY_AFTER_S = 120.0
+_EMPTY_ACCOUNT = re.compile(
+    r"insufficient[_ ](?:quota|credits?|funds|balance)|credit balance|out of credits?|billing|(?:usage|spend\w*) limit",
+    re.IGNORECASE,
+)
+_BAD_KEY = re.compile(
+    r"(?:invalid|incorrect|expired|missing|no)[_ ]api[_ ]?key|api[_ ]?key (?:is )?(?:not valid|invalid|expired)",
+    re.IGNORECASE,
+)
 _UNREADABLE_CALL = "unreadable_call"
 
 
@@ -94,7 +103,7 @@ def is_transient(error: BaseException) -> bool:
     if not isinstance(error, Exception) or _lost_arguments(error):
         return False
     if isinstance(error, ModelError):
-        return error.is_retryable and _code(error) != "insufficient_quota"
+        return error.is_retryable and _account_trouble(error) is None
     status = _status(error)
     if status is not None:
         return status in (408, 409, 425, 429) or status >= 500
@@ -105,8 +114,8 @@ def cause_of(error: BaseException) -> str:
     """Return one word for a provider failure."""
     by_status = {401: "authentication", 403: "authentication", 404: "unknown_model", 429: "rate_limit"}
     status = _status(error)
-    if _code(error) == "insufficient_quota":
-        return "quota"
+    if account := _account_trouble(error):
+        return account
     if status is not None:
         return by_status.get(status, "provider_error" if status >= 500 else "rejected_request")
     if isinstance(error, TimeoutError) or "Timeout" in type(error).__name__:
@@ -125,8 +134,18 @@ def _rejects_conversation(error: Exception, messages: Sequence[BaseMessage]) -> 
         return True
     if _status(error) == 400 and "maximum context length" in str(error):
         return True
+    if _account_trouble(error):
+        return False
     spoke = any(isinstance(message, AIMessage) for message in messages)
     return spoke and _status(error) in (400, 413, 422)
+
+
+def _account_trouble(error: BaseException) -> str | None:
+    """Name a refusal that is about the account, whatever status it came with: providers send some as a bad request."""
+    text = f"{_code(error) or ''} {error}" if _status(error) is not None else ""
+    if _EMPTY_ACCOUNT.search(text):
+        return "quota"
+    return "authentication" if _BAD_KEY.search(text) else None
 
 
 def _status(error: BaseException) -> int | None:

@@ -3,10 +3,11 @@
 Each returns a state update and never raises for what an actor did.
 """
 
+import re
 from dataclasses import replace
 from typing import Any
 
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from taugraph.domains.changes import NetChanges
 from taugraph.domains.protocol import STOP_TOKEN
@@ -32,6 +33,10 @@ Update = dict[str, Any]
 
 _NUDGE = "(Your last message was empty. Reply to the customer, or call a tool.)"
 _MOST_DEFERRED_STOPS = 2
+_ASKS = re.compile(
+    r"\?|\b(?:please (?:confirm|reply|respond|answer|tell|provide|choose|say)|let me know|yes ?(?:/|or) ?no|confirm)\b",
+    re.IGNORECASE,
+)
 
 
 async def speak(stage: Stage, state: SimulationState) -> Update:
@@ -92,7 +97,7 @@ def _must_defer(stage: Stage, state: SimulationState, turns: int) -> bool:
     if _out_of_steps(stage, count_steps(state)) or (limit is not None and turns >= limit):
         return False
     last = state["messages"][-1] if turns else None
-    return not turns or (isinstance(last, AIMessage) and "?" in (delivered_text(last) or ""))
+    return not turns or (isinstance(last, AIMessage) and _ASKS.search(delivered_text(last) or "") is not None)
 
 
 def _deferred(state: SimulationState) -> Update:
@@ -107,7 +112,7 @@ async def act(stage: Stage, state: SimulationState) -> Update:
     """Let the agent act once: speak, or call tools."""
     # An agent may do what it likes with its view: the transcript and the tools are not its own.
     view = AgentView(
-        messages=[message.model_copy() for message in state["messages"]],
+        messages=_own_copies(state),
         policy=stage.domain.policy,
         tools=list(stage.executor.tools),
         key=_key(state, "agent"),
@@ -116,7 +121,7 @@ async def act(stage: Stage, state: SimulationState) -> Update:
     reply = await cross("agent", _next_reply(stage, view))
     if isinstance(reply, AIMessage) and _is_empty(reply):
         notes, spent = notes | {"nudges": notes.get("nudges", 0) + 1}, usage_of(reply)
-        again = [*(message.model_copy() for message in state["messages"]), HumanMessage(_NUDGE)]
+        again = [*_own_copies(state), HumanMessage(_NUDGE)]
         reply = await cross("agent", _next_reply(stage, replace(view, messages=again)))
     if isinstance(reply, AIMessage):
         spent = add_usage(spent, usage_of(reply))
@@ -127,6 +132,10 @@ async def act(stage: Stage, state: SimulationState) -> Update:
         return update | _failed(reply)
     said = with_ids(reply, next_id(state["messages"], "agent"))
     return update | {"messages": [said], "steps": count_steps(state) + 1}
+
+
+def _own_copies(state: SimulationState) -> list[AnyMessage]:
+    return [message.model_copy(deep=True) for message in state["messages"]]
 
 
 async def _next_reply(stage: Stage, view: AgentView) -> AIMessage:

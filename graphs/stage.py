@@ -75,9 +75,8 @@ class Stage:
     def _end_of(self, task: Task, number: int, calls: Sequence[GoldCall]) -> Goal:
         with self._goals_lock:
             if (task.id, number) not in self._goals:
-                ends = self.protocol.handoff_ends_trial
                 start = self._start_of(task)
-                self._goals[task.id, number] = self.executor.goal(calls, start=start, skip_handoff=ends)
+                self._goals[task.id, number] = self.executor.goal(calls, start=start)
             goal = self._goals[task.id, number]
         if goal.failures and not self.protocol.gold_may_fail:
             raise TaskInvalidError(task.id, goal.failures[0])

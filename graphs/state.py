@@ -6,7 +6,7 @@ can be counted in the transcript is counted there, so that an edited and forked 
 
 from typing import Annotated, Any
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 from langgraph.graph.message import add_messages
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
@@ -89,8 +89,17 @@ def delivered_texts(state: SimulationState) -> list[str]:
 
 
 def successful_calls(state: SimulationState) -> list[tuple[str, dict[str, Any]]]:
-    """Return name and arguments of the agent's calls that were not refused, in order."""
-    messages = state.get("messages", [])
-    refused = {message.tool_call_id for message in messages if message.type == "tool" and message.status == "error"}
-    calls = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
-    return [(call["name"], call["args"]) for call in calls if call["id"] not in refused]
+    """Return name and arguments of the agent's calls that were not refused, in order.
+
+    Answers follow the message that called, in the order of its calls: ids may come again later in a conversation.
+    """
+    waiting: list[ToolCall] = []
+    made: list[tuple[str, dict[str, Any]]] = []
+    for message in state.get("messages", []):
+        if isinstance(message, AIMessage):
+            waiting = list(message.tool_calls)
+        elif isinstance(message, ToolMessage) and waiting:
+            call = waiting.pop(0)
+            if message.status != "error":
+                made.append((call["name"], call["args"]))
+    return made

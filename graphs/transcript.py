@@ -10,6 +10,9 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 
+_DEEPEST = 50
+"""Levels of nesting that are kept; no tool and no provider needs so many."""
+
 _CALL_BLOCKS = ("tool_use", "tool_call", "function_call", "invalid_tool_call")
 
 
@@ -79,6 +82,19 @@ def _is_dropped(block: str | dict[Any, Any], kept: set[str | None]) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return the value as JSON holds it; what JSON cannot spell, such as NaN, becomes text."""
+    """Return the value as every checkpoint holds it; what JSON or 64 bits cannot spell becomes text."""
     text = json.dumps(value, default=str, ensure_ascii=False)
-    return json.loads(plain_text(text), parse_constant=str)
+    return _bounded(json.loads(plain_text(text), parse_constant=str), _DEEPEST)
+
+
+def _bounded(value: Any, levels: int) -> Any:
+    """Turn into text what a checkpoint refuses: wider integers, and whatever is nested deeper than so many levels."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return str(value)
+    if not isinstance(value, dict | list):
+        return value
+    if levels == 0:
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, dict):
+        return {key: _bounded(item, levels - 1) for key, item in value.items()}
+    return [_bounded(item, levels - 1) for item in value]

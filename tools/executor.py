@@ -101,19 +101,16 @@ class Executor:
             return _refused(complaint, changes)
         return self._run(entry, parsed, changes, watch)
 
-    def goal(self, calls: Iterable[GoldCall], *, start: NetChanges | None = None, skip_handoff: bool = False) -> Goal:
+    def goal(self, calls: Iterable[GoldCall], *, start: NetChanges | None = None) -> Goal:
         """Run a task's gold calls on the seed.
 
         Args:
             calls: The gold calls in order.
             start: Net changes before the first of them; `None` for the seed itself.
-            skip_handoff: Leave handoffs out, as the first published protocol does.
         """
         changes: NetChanges = start or {}
         failures: list[str] = []
         for call in calls:
-            if skip_handoff and self.kind(call.name) is ToolKind.HANDOFF:
-                continue
             answer = self.execute(call.name, dict(call.arguments), changes)
             changes = answer.changes
             if answer.is_error and self.kind(call.name) not in _HARMLESS:

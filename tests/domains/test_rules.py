@@ -166,3 +166,25 @@ def test_a_task_cannot_rest_on_a_rule_that_the_domain_lacks() -> None:
     check_rule_names(task, rules)
     with pytest.raises(UnknownNameError, match=r"no policy rule named 'kpt'.*kept"):
         check_rule_names(task.model_copy(update={"rules": ("kpt",)}), rules)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("Absolutely not.", "Of course not!", "Definitely not", "No way.", "Yes, if it is free.", "Okay, let me see."),
+        *("It's fine, keep my reservation.", "Go ahead only when the fee is waived."),
+    ],
+)
+def test_a_no_or_a_condition_is_no_consent(answer: str) -> None:
+    assert not agrees(answer)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("Yes, please cancel it. I wanted to go but I can't anymore.", "Affirmative.", "I do confirm."),
+        *("Yes, go ahead, but how long will the refund take?", "Yes. I'm not happy with the delay, though."),
+    ],
+)
+def test_a_reason_or_a_question_beside_a_yes_leaves_it_a_yes(answer: str) -> None:
+    assert agrees(answer)

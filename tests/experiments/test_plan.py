@@ -9,6 +9,7 @@ from support.tiny_airline import BAD, write_tiny_airline
 
 from taugraph.domains.domain import Domain, load_domain
 from taugraph.domains.errors import ConfigurationError, TaskInvalidError, UnknownNameError
+from taugraph.domains.task import Component, Scenario, Task
 from taugraph.experiments.plan import (
     Identity,
     check_gold,
@@ -19,7 +20,7 @@ from taugraph.experiments.plan import (
     select_tasks,
 )
 from taugraph.experiments.settings import RunSettings, load_settings
-from taugraph.graphs.casting import build_stage
+from taugraph.graphs.casting import SimulationContext, build_stage
 from taugraph.graphs.stage import Stage
 
 
@@ -135,3 +136,19 @@ def test_going_on_under_another_identity_is_refused_by_naming_the_keys() -> None
     check_same_identity("x", {"seed": "1"}, {"seed": "1"})
     with pytest.raises(ConfigurationError, match=r"'x' cannot go on .*agent: was a, is None; seed: was 1, is 2\)"):
         check_same_identity("x", {"seed": "1", "agent": "a"}, {"seed": "2"})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"basis": (Component.ASSERTIONS,), "assertions": ("The agent is kind.",)},
+        {"basis": ()},
+        {"basis": (Component.DATABASE, Component.ENVIRONMENT), "has_goal": False},
+    ],
+)
+def test_a_task_of_which_nothing_can_be_decided_is_refused_before_it_is_played(changes: dict[str, Any]) -> None:
+    task = Task(id="judge-me", scenario=Scenario(instructions="Wait."), **changes)
+    stage = build_stage(SimulationContext())
+    with pytest.raises(TaskInvalidError, match=r"'judge-me' cannot be scored: .* of which nothing can be decided"):
+        check_gold(stage, [task])
+    stage.close()

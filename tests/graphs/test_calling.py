@@ -129,6 +129,19 @@ async def test_a_refused_conversation_is_the_agents_own_failure_once_it_has_spok
     assert (outcome(state), len(requests)) == (("agent_error", 0.0, "rejected_by_provider"), 2)
 
 
+ACCOUNT = [
+    (Fault(400, "Your credit balance is too low to access the API"), "quota"),
+    (Fault(400, "limit reached", code="billing_hard_limit_reached"), "quota"),
+    (Fault(400, "API key not valid. Please pass a valid API key."), "authentication"),
+]
+
+
+@pytest.mark.parametrize(("fault", "cause"), ACCOUNT)
+async def test_a_refusal_about_the_account_is_infrastructure_whenever_it_comes(fault: Fault, cause: str) -> None:
+    state, requests = await trial(answers(CANCELS, fault))
+    assert (outcome(state), len(requests)) == (("infrastructure", None, cause), 2)
+
+
 @pytest.mark.parametrize("spoken", [0, 1])
 @pytest.mark.parametrize(
     "fault",

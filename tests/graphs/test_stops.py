@@ -44,6 +44,15 @@ async def test_a_yes_with_a_stop_is_delivered_and_the_agent_acts_on_it(set_stage
     assert state["notes"] == {"stops_deferred": 1}
 
 
+@pytest.mark.parametrize(
+    "question",
+    ["Please confirm (yes/no) to proceed with cancelling GV36FQ.", "Let me know if I may cancel GV36FQ."],
+)
+async def test_a_question_needs_no_question_mark(question: str, set_stage: SetStage) -> None:
+    state = await play(set_stage([question, cancel(), REFUND], [HELLO, YES_AND_STOP, BYE]))
+    assert (state["termination"], state["reward"]) == ("user_stop", 1.0)
+
+
 async def test_words_beside_the_hang_up_are_delivered(set_stage: SetStage) -> None:
     user = llm_user(HELLO, calls(call("end_conversation"), text="yes"), HANG_UP)
     state = await play(set_stage([QUESTION, cancel(), REFUND], user))

@@ -171,6 +171,15 @@ async def test_a_handoff_is_a_call_like_any_other_under_strict(
     assert (state["termination"], state["reward"]) == ("user_stop", reward)
 
 
+@pytest.mark.parametrize(("hands_over", "reward"), [(True, 1.0), (False, 0.0)])
+async def test_a_handoff_that_is_wanted_can_be_passed_under_tau_bench_on_our_own_data(
+    hands_over: bool, reward: float, set_stage: SetStage
+) -> None:
+    lines = ["It was 598.00 dollars.", HAND_OFF if hands_over else "Goodbye."]
+    state = await play(set_stage(lines, [HELLO, "I see.", STOP_TOKEN], "tau-bench"), HAND_OVER)
+    assert (state["termination"], state["reward"]) == ("transfer" if hands_over else "user_stop", reward)
+
+
 async def test_a_user_who_speaks_of_a_transfer_transfers_nothing(set_stage: SetStage) -> None:
     stage = set_stage(["No."], [HELLO, "###TRANSFER### transfer_to_human_agents", STOP_TOKEN], "tau-bench")
     state = await play(stage, HAND_OVER)

@@ -225,7 +225,6 @@ def test_gold_calls_lead_to_a_goal_and_name_the_changes_that_fail(airline: Execu
     refused, unknown = goal.failures
     assert refused == "gold call cancel_reservation fails: there is no reservation 'nothing'"
     assert unknown.startswith("gold call no_such_tool fails: there is no tool named 'no_such_tool'")
-    assert airline.goal(calls, skip_handoff=True).changes == {}
 
 
 # A small domain of tools that misbehave.
