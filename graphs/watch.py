@@ -1,8 +1,8 @@
 """Watching the policy while the tools run: the domain's rules, asked at the moment of each call.
 
-They see the database inside the call's own transaction. Arguments that a rule cannot read break it. A rule that raises
-for another reason is a fault of ours: it is noted, and leaves the policy undecided; a rule that the task's reward rests
-on leaves the trial unscored instead.
+They see the database inside the call's own transaction. A rule that raises is noted, and leaves the policy undecided.
+Where the task's reward rests on that rule, an error that odd arguments cause is a breach, so that no agent can leave
+its trial unscored by sending them; any other error is a fault of ours, and does leave it unscored.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from taugraph.tools.definition import ToolKind
 from taugraph.tools.executor import Watch
 
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What a rule meets in arguments of odd size or kind: those are the agent's doing, and keep no rule."""
+"""What a rule meets in arguments of odd size or kind."""
 
 
 class PolicyWatch:
@@ -46,15 +46,16 @@ class PolicyWatch:
     def _check(self, rule: PolicyRule, moment: Moment) -> None:
         try:
             broken = list(rule.violations(moment, len(self._messages) - 1))
-        except _UNREADABLE as error:
+        except Exception as error:
+            self.errors.append(f"{rule.name} at {moment.name}: {type(error).__name__}: {error}"[:500])
+            if rule.name not in self._required:
+                return
+            if not isinstance(error, _UNREADABLE):
+                raise
             explanation = f"the rule cannot read the arguments of {moment.name} ({type(error).__name__})"
             place = len(self._messages) - 1
             breach = Violation(rule=rule.name, message=place, call=moment.name, explanation=explanation)
             self.violations.append(breach.model_dump())
-        except Exception as error:
-            if rule.name in self._required:
-                raise
-            self.errors.append(f"{rule.name} at {moment.name}: {type(error).__name__}: {error}"[:500])
         else:
             self.violations.extend(map(Violation.model_dump, broken))
 

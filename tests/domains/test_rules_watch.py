@@ -56,12 +56,12 @@ def test_the_gold_of_own_tasks_breaks_no_rule(name: str) -> None:
     assert broken == {}
 
 
-def with_rule(*required: str, breaks: bool = False, raises: bool = False) -> Domain:
+def with_rule(*required: str, breaks: bool = False, raises: type[Exception] | None = None) -> Domain:
     """Return the airline with one rule, on which its tasks rest if they are told so."""
 
     def check(moment: Moment) -> Iterable[str]:
         if raises:
-            raise KeyError(moment.name)
+            raise raises(moment.name)
         return [f"{moment.name} was called"] if breaks and moment.changes_database else []
 
     domain = load_domain("airline")
@@ -88,12 +88,12 @@ def test_a_broken_rule_is_reported_and_costs_the_reward_only_where_the_task_name
 
 
 def test_the_published_protocol_checks_no_policy() -> None:
-    trial = played(stage_of(with_rule("kept", raises=True), TAU_BENCH), CANCEL)
+    trial = played(stage_of(with_rule("kept", raises=KeyError), TAU_BENCH), CANCEL)
     assert (policy_of(trial), trial.termination) == ({}, Termination.USER_STOP)
 
 
 def test_a_rule_that_raises_is_noted_and_leaves_the_policy_undecided() -> None:
-    trial = played(stage_of(with_rule(raises=True)), CANCEL)
+    trial = played(stage_of(with_rule(raises=KeyError)), CANCEL)
     assert (policy_of(trial)["policy_was_followed"], trial.reward) == (None, 1.0)
     errors = trial.notes["rule_errors"]
     assert isinstance(errors, list)
@@ -101,10 +101,18 @@ def test_a_rule_that_raises_is_noted_and_leaves_the_policy_undecided() -> None:
 
 
 def test_a_required_rule_that_raises_leaves_the_trial_unscored() -> None:
-    trial = played(stage_of(with_rule("kept", raises=True)), CANCEL)
+    trial = played(stage_of(with_rule("kept", raises=RuntimeError)), CANCEL)
     assert (trial.termination, trial.reward) == (Termination.INFRASTRUCTURE, None)
     assert trial.failure is not None
-    assert trial.failure.message == "KeyError: 'get_user_details'"
+    assert trial.failure.message == "RuntimeError: get_user_details"
+
+
+def test_a_required_rule_that_cannot_read_arguments_is_broken_and_noted() -> None:
+    trial = played(stage_of(with_rule("kept", raises=TypeError)), CANCEL)
+    assert (policy_of(trial)["required_rules_were_kept"], trial.reward) == (0.0, 0.0)
+    errors = trial.notes["rule_errors"]
+    assert isinstance(errors, list)
+    assert errors[-1] == "kept at cancel_reservation: TypeError: cancel_reservation"
 
 
 @pytest.mark.skipif(not RECORDED.is_file(), reason="the published recordings are not here")
