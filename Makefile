@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PACKAGES := taugraph.domains taugraph.tools taugraph.graphs taugraph.evaluators taugraph.experiments
+PACKAGES := taugraph.domains taugraph.tools taugraph.graphs taugraph.evaluators taugraph.experiments taugraph.cli
 
 .PHONY: demo test check lint types package clean
 
@@ -20,7 +20,7 @@ lint: $(VENV)/development
 
 types: $(VENV)/development
 	mkdir -p build/links && ln -sfn ../.. build/links/taugraph
-	$(BIN)/mypy $(addprefix -p ,$(PACKAGES)) -m taugraph -m taugraph.cli
+	$(BIN)/mypy $(addprefix -p ,$(PACKAGES)) -m taugraph
 
 package: $(VENV)/development
 	.ci/package $(BIN)/python

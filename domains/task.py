@@ -9,7 +9,7 @@ from decimal import Decimal
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -121,6 +121,8 @@ class GoldCall(_Record):
     """Tool name."""
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
     """Arguments by name."""
+    actor: Literal["agent", "user"] = "agent"
+    """Who makes it: the agent, or the user with a tool of its own."""
 
 
 class Scenario(_Record):
@@ -195,6 +197,10 @@ class Task(_Record):
     """What has already happened; `None` for nothing."""
     splits: tuple[str, ...] = ("test",)
     """Splits this task belongs to."""
+    persona: str | None = None
+    """How the user talks, by name; `None` for no particular way."""
+    variant_of: str | None = None
+    """Task whose scenario it plays with another persona; `None` for a task of its own."""
     tags: tuple[str, ...] = ()
     """Free labels for slicing a report."""
     author: str = ""

@@ -100,6 +100,8 @@ class Trial(_Record):
     """One per evaluator, also where the trial ended early."""
     messages: list[dict[str, Any]] = Field(default_factory=list)
     """The transcript, as LangChain message dictionaries."""
+    user_log: list[dict[str, Any]] = Field(default_factory=list)
+    """What the user did that the agent never saw: drafts, thoughts, and calls of its own tools with their answers."""
     changes: NetChanges = Field(default_factory=dict)
     """What the trial changed in the database."""
     turns: int = 0

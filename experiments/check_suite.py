@@ -21,7 +21,7 @@ from taugraph.domains.trial import Trial
 from taugraph.experiments.play import Player
 from taugraph.graphs.agent import Agent, AgentView
 from taugraph.graphs.agents.baselines import BASELINES, ORACLE
-from taugraph.graphs.casting import build_agent, build_user
+from taugraph.graphs.casting import SimulationContext, build_agent, build_user
 from taugraph.graphs.models import ChatModels
 from taugraph.graphs.stage import Stage
 from taugraph.graphs.user import SimulatedUser, UserTurn, UserView
@@ -175,8 +175,8 @@ def open_suite(domain: Domain, split: str | None = None) -> Suite:
     tasks = [task for task in domain.tasks if split is None or split in task.splits]
     domain = replace(domain, tasks=list({task.id: task for task in reversed(tasks)}.values()))
     models = ChatModels()
-    agents = {name: build_agent(name, {}, domain, models) for name in (*BASELINES, ORACLE)}
-    stage = Stage(domain, agents[WATCHED], build_user("demo", {}, protocol, models), protocol)
+    agents = {name: build_agent(SimulationContext(agent=name), domain, models) for name in (*BASELINES, ORACLE)}
+    stage = Stage(domain, agents[WATCHED], build_user(SimulationContext(), protocol, models), protocol)
     try:
         return Suite(domain, tasks, stage, agents)
     finally:

@@ -32,7 +32,7 @@ def select_tasks(domain: Domain, settings: RunSettings) -> list[Task]:
         ConfigurationError: If nothing is left to play.
     """
     if settings.tasks:
-        chosen = [domain.task(task_id) for task_id in dict.fromkeys(settings.tasks)]
+        chosen = _named(domain, settings.tasks)
         if settings.split is not None:
             chosen = [task for task in chosen if settings.split in task.splits]
     else:
@@ -41,6 +41,12 @@ def select_tasks(domain: Domain, settings: RunSettings) -> list[Task]:
     if not chosen:
         raise ConfigurationError(f"no task of {domain.name!r} is left to play; loosen --tasks, --split or --limit")
     return chosen
+
+
+def _named(domain: Domain, names: Sequence[str]) -> list[Task]:
+    """Return the tasks of these ids; the id of a task that is played with personas means all of its variants."""
+    variants = {name: [task for task in domain.tasks if task.variant_of == name] for name in dict.fromkeys(names)}
+    return [task for name, found in variants.items() for task in (found or [domain.task(name)])]
 
 
 def _of_split(domain: Domain, split: str | None) -> list[Task]:
@@ -81,7 +87,10 @@ def identity_of(stage: Stage, settings: RunSettings, tasks: Sequence[Task]) -> I
         "protocol": _text(stage.protocol),
         "agent": stage.agent.reference,
         "agent_options": json.dumps(without_secrets(settings.agent_options), sort_keys=True),
+        "strategy": settings.strategy,
+        "examples": settings.examples or "",
         "user": stage.user.reference,
+        "user_strategy": settings.user_strategy,
         "user_options": json.dumps(without_secrets(settings.user_options), sort_keys=True),
         "user_prompt": _digest(_user_prompt()),
         "trials": str(settings.trials),

@@ -87,6 +87,7 @@ def as_trial(state: dict[str, Any], failure: Failure | None, *, started_at: date
         reward=None if failure else state["reward"],
         scores=[] if failure else state["scores"],
         messages=[_plain(message) for message in state.get("messages", [])],
+        user_log=state.get("user_log", []),
         changes=state.get("changes", {}),
         turns=state.get("turns", 0),
         steps=state.get("steps", 0),

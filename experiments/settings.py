@@ -48,13 +48,23 @@ class RunSettings(BaseSettings):
     data: Path | None = None
     """Folder with published files in place of the domain's own data."""
     agent: str = "demo"
-    """Agent under test: demo, demo:RATE, or PROVIDER:MODEL."""
+    """Agent under test: demo, PROVIDER:MODEL, module:attr, FILE.py:attr, langgraph.json#name, or a URL#assistant."""
     agent_options: _Options = Field(default_factory=dict)
     """Options of the agent's model, as JSON: base_url, temperature, ..."""
+    strategy: str = "tool-calling"
+    """How a chat model acts: tool-calling, react, act, few-shot, reflect."""
+    examples: str | None = None
+    """Examples of the few-shot strategy: a file, or an experiment's name."""
+    agent_timeout_s: float = Field(default=600.0, gt=0)
+    """Seconds one turn of an agent of one's own may take."""
     user: str = "demo"
-    """Simulated user: demo, or PROVIDER:MODEL."""
+    """Simulated user: demo, PROVIDER:MODEL, human, scripted:FILE, or module:attr."""
     user_options: _Options = Field(default_factory=dict)
     """Options of the user's model, as JSON."""
+    user_strategy: str = "llm"
+    """How a chat model plays the user: llm, react, verify, reflection."""
+    personas: Annotated[tuple[str, ...], NoDecode] = ()
+    """Personas that every task is played with, separated by commas, or all."""
     protocol: str = "strict"
     """Rules of conversation and scoring: strict or tau-bench."""
     trials: int = Field(default=4, ge=1)
@@ -82,9 +92,9 @@ class RunSettings(BaseSettings):
     store: str = DEFAULT_STORE
     """Results store: a file, or a database URL."""
 
-    @field_validator("tasks", mode="before")
+    @field_validator("tasks", "personas", mode="before")
     @classmethod
-    def _split_tasks(cls, value: Any) -> Any:
+    def _split_names(cls, value: Any) -> Any:
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         if isinstance(value, list | tuple):  # published tasks are numbered, and a list in TOML may say so
@@ -115,8 +125,13 @@ class RunSettings(BaseSettings):
             data=str(self.data) if self.data else None,
             agent=self.agent,
             agent_options=json.dumps(self.agent_options, sort_keys=True),
+            strategy=self.strategy,
+            examples=self.examples,
+            agent_timeout_s=self.agent_timeout_s,
             user=self.user,
             user_options=json.dumps(self.user_options, sort_keys=True),
+            user_strategy=self.user_strategy,
+            personas=self.personas,
             protocol=self.protocol,
             max_turns=self.max_turns,
             max_steps=self.max_steps,

@@ -1,11 +1,14 @@
-"""What the harness asks of an agent under test: one reply to what has happened so far."""
+"""What the harness asks of an agent under test: one turn after what has happened so far."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.tools import BaseTool
+from pydantic import JsonValue
+
+from taugraph.domains.trial import Usage
 
 
 @dataclass(frozen=True)
@@ -32,12 +35,35 @@ class AgentView:
         policy: The document it must follow.
         tools: Tools it may call; the harness runs the calls.
         key: Which attempt this is.
+        memory: What the agent's last turn left; `None` in its first.
+        seen: How many of the messages were there when that turn ended; 0 in its first.
     """
 
     messages: Sequence[AnyMessage]
     policy: str
     tools: Sequence[BaseTool]
     key: TrialKey
+    memory: Mapping[str, JsonValue] | None = None
+    seen: int = 0
+
+
+@dataclass(frozen=True)
+class AgentTurn:
+    """A message with what else the agent did to come to it.
+
+    Attributes:
+        message: Text for the user, or calls of the domain's tools.
+        before: The agent's calls of tools of its own and their answers, in order; every call is answered.
+        memory: What the next turn of this trial is to be given; JSON values, kept in the trial's state.
+        notes: What else happened, such as `dropped_parameters`; joined with the trial's notes.
+        usage: Tokens of this turn beyond those that the messages report.
+    """
+
+    message: AIMessage
+    before: Sequence[AnyMessage] = ()
+    memory: Mapping[str, JsonValue] | None = None
+    notes: Mapping[str, JsonValue] = field(default_factory=dict)
+    usage: Usage = field(default_factory=lambda: Usage(calls=0))
 
 
 class Agent(Protocol):
@@ -51,8 +77,8 @@ class Agent(Protocol):
     reference: str
     is_privileged: bool
 
-    async def reply(self, view: AgentView) -> AIMessage:
-        """Return the next message: text for the user, or tool calls.
+    async def reply(self, view: AgentView) -> AIMessage | AgentTurn:
+        """Return the next message: text for the user, or tool calls; as a turn where there is more to tell.
 
         Raises:
             ModelCallError: If the provider could not be reached: the trial stays unscored.

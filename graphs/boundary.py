@@ -14,6 +14,10 @@ from taugraph.graphs.calling import RejectedError
 
 _T = TypeVar("_T")
 _LONGEST_TRACEBACK = 8_000
+_OWN_KINDS = frozenset(
+    {"rejected_by_provider", "empty_reply", "deadline", "user_tool_errors", "user_calls_without_end"}
+)
+"""Kinds of failures that are the actor's own, beside what it raises."""
 
 
 async def cross(actor: Literal["agent", "user"], asked: Awaitable[_T]) -> _T | Failure:
@@ -34,8 +38,7 @@ async def cross(actor: Literal["agent", "user"], asked: Awaitable[_T]) -> _T | F
 
 def termination_of(failure: Failure) -> Termination:
     """Return the end that a failure leads to: the provider's are infrastructure, the actor's are its own."""
-    own = failure.kind.endswith("_raised") or failure.kind in ("rejected_by_provider", "empty_reply")
-    if not own:
+    if not (failure.kind.endswith("_raised") or failure.kind in _OWN_KINDS):
         return Termination.INFRASTRUCTURE
     return Termination.AGENT_ERROR if failure.actor == "agent" else Termination.USER_ERROR
 

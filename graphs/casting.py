@@ -5,7 +5,8 @@ A reference is looked up once, here, when a run is set up; a wrong one is refuse
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from taugraph.domains.protocol import Protocol, find_protocol
 from taugraph.graphs.agent import Agent
 from taugraph.graphs.calling import CallSettings
 from taugraph.graphs.models import ChatModels
+from taugraph.graphs.persona import find_persona, load_personas
 from taugraph.graphs.stage import Stage
 from taugraph.graphs.user import SimulatedUser
 
@@ -32,13 +34,23 @@ class SimulationContext(BaseModel):
     data: str | None = None
     """Folder with published files in place of the domain's own data."""
     agent: str = "demo"
-    """Agent under test: demo, demo:RATE, a baseline such as noop, or a chat model such as openai:gpt-4.1."""
+    """Agent under test: demo, noop, PROVIDER:MODEL, module:attr, FILE.py:attr, langgraph.json#name, URL#assistant."""
     agent_options: str = "{}"
     """Options of the agent's model, as a JSON object."""
+    strategy: str = "tool-calling"
+    """How a chat model acts as agent: tool-calling, react, act, few-shot or reflect."""
+    examples: str | None = None
+    """Examples of the few-shot strategy: a file, or an experiment of the store."""
+    agent_timeout_s: float = Field(default=600.0, gt=0)
+    """Seconds one turn of an agent of one's own may take."""
     user: str = "demo"
-    """Simulated user: demo, or a chat model such as openai:gpt-4.1."""
+    """Simulated user: demo, PROVIDER:MODEL, human, scripted:FILE, or module:attr."""
     user_options: str = "{}"
     """Options of the user's model, as a JSON object."""
+    user_strategy: str = "llm"
+    """How a chat model plays the user: llm, react, verify or reflection."""
+    personas: tuple[str, ...] = ()
+    """Personas that every task is played with: names, files, or all; none for no particular way of talking."""
     protocol: str = "strict"
     """Rules of conversation and scoring: strict or tau-bench."""
     max_turns: int | None = Field(default=None, ge=1)
@@ -68,13 +80,12 @@ class SimulationContext(BaseModel):
         return CallSettings(timeout_s=self.timeout_s, attempts=self.attempts)
 
 
-def build_agent(reference: str, options: Mapping[str, Any], domain: Domain, models: ChatModels) -> Agent:
+def build_agent(context: SimulationContext, domain: Domain, models: ChatModels) -> Agent:
     """Build the agent under test.
 
     Args:
-        reference: `demo`, `demo:RATE` with the chance of a slip in [0, 1], a baseline (`noop`, `transfer`, `yes`,
-            `recite`, `oracle`), or a chat model's reference.
-        options: Options of the chat model, such as `base_url`.
+        context: Holds its reference: `demo`, `demo:RATE` with the chance of a slip in [0, 1], a baseline (`noop`,
+            `transfer`, `yes`, `recite`, `oracle`), code or a graph of one's own, or a chat model.
         domain: The domain, whose answers a demonstration agent is given.
         models: Chat models of this run.
 
@@ -82,16 +93,22 @@ def build_agent(reference: str, options: Mapping[str, Any], domain: Domain, mode
         ConfigurationError: If the reference leads nowhere, or the provider lacks a key or package.
     """
     from taugraph.graphs.agents.baselines import BASELINES, ORACLE  # noqa: PLC0415 - only what is used is imported
-    from taugraph.graphs.agents.chat import ChatAgent  # noqa: PLC0415 - only what is used is imported
     from taugraph.graphs.agents.demo import DemoAgent  # noqa: PLC0415 - only what is used is imported
 
+    reference, options = context.agent, read_options("agent", context.agent_options)
     if reference == "demo" or reference.startswith("demo:"):
         _refuse_options("agent", reference, options)
         return DemoAgent(reference, domain)
     if reference in BASELINES or reference == ORACLE:
         _refuse_options("agent", reference, options)
         return oracle_for(domain) if reference == ORACLE else BASELINES[reference]()
-    return ChatAgent(reference, models.build(reference, options, actor="agent"), models.calls)
+    return _chat_agent(context, options, domain, models)
+
+
+def _chat_agent(context: SimulationContext, options: dict[str, Any], domain: Domain, models: ChatModels) -> Agent:
+    from taugraph.graphs.agents.chat import ChatAgent  # noqa: PLC0415 - only what is used is imported
+
+    return ChatAgent(context.agent, models.build(context.agent, options, actor="agent"), models.calls)
 
 
 def oracle_for(domain: Domain) -> Agent:
@@ -103,12 +120,11 @@ def oracle_for(domain: Domain) -> Agent:
     return oracle
 
 
-def build_user(reference: str, options: Mapping[str, Any], protocol: Protocol, models: ChatModels) -> SimulatedUser:
+def build_user(context: SimulationContext, protocol: Protocol, models: ChatModels) -> SimulatedUser:
     """Build the simulated user.
 
     Args:
-        reference: `demo`, or a chat model's reference.
-        options: Options of the chat model, such as `base_url`.
+        context: Holds its reference: `demo`, or a chat model, and the strategy of a model.
         protocol: Decides how the user stops.
         models: Chat models of this run.
 
@@ -118,6 +134,7 @@ def build_user(reference: str, options: Mapping[str, Any], protocol: Protocol, m
     from taugraph.graphs.users.demo import DemoUser  # noqa: PLC0415 - only what is used is imported
     from taugraph.graphs.users.llm import LlmUser  # noqa: PLC0415 - only what is used is imported
 
+    reference, options = context.user, read_options("user", context.user_options)
     if reference == "demo":
         _refuse_options("user", reference, options)
         return DemoUser(stops_on_token=protocol.stops_on_token)
@@ -133,13 +150,29 @@ def build_stage(context: SimulationContext, models: ChatModels | None = None) ->
     """
     models = models or ChatModels(context.calls)
     domain = load_domain(context.domain, Path(context.data) if context.data else None)
+    domain = in_personas(domain, context.personas)
     protocol = context.rules()
-    return Stage(
-        domain=domain,
-        agent=build_agent(context.agent, read_options("agent", context.agent_options), domain, models),
-        user=build_user(context.user, read_options("user", context.user_options), protocol, models),
-        protocol=protocol,
-    )
+    agent = build_agent(context, domain, models)
+    return Stage(domain, agent, build_user(context, protocol, models), protocol)
+
+
+def in_personas(domain: Domain, names: Sequence[str]) -> Domain:
+    """Return the domain with every task once per persona, as `TASK@PERSONA`; unchanged if no persona is named.
+
+    Raises:
+        UnknownNameError: If there is no such persona.
+    """
+    if not names:
+        return domain
+    names = tuple(load_personas()) if "all" in names else tuple(dict.fromkeys(names))
+    for name in names:
+        find_persona(name)
+    tasks = [
+        task.model_copy(update={"id": f"{task.id}@{Path(name).stem}", "persona": name, "variant_of": task.id})
+        for task in domain.tasks
+        for name in names
+    ]
+    return replace(domain, tasks=tasks)
 
 
 def stage_for(context: SimulationContext) -> Stage:

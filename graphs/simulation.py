@@ -2,6 +2,8 @@
 
     START -> user -> agent -> tools -> agent ... -> score -> END
 
+Where the user has tools of its own, `user_tools` runs their calls.
+
 Nodes are joined by conditional edges, so that a state edited and forked in Studio knows its next node. The graph
 carries no checkpointer; whoever runs it brings one.
 """
@@ -9,16 +11,17 @@ carries no checkpointer; whoever runs it brings one.
 import asyncio
 from typing import Literal
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from taugraph.graphs import nodes
+from taugraph.graphs import acting, nodes, speaking
 from taugraph.graphs.casting import SimulationContext, stage_for
 from taugraph.graphs.delivery import has_calls
 from taugraph.graphs.stage import Stage
 from taugraph.graphs.state import SimulationInput, SimulationOutput, SimulationState
+from taugraph.graphs.updates import Update
 
 Simulation = CompiledStateGraph[SimulationState, SimulationContext, SimulationInput, SimulationOutput]
 """The compiled graph."""
@@ -38,17 +41,20 @@ def build_simulation(stage: Stage | None = None) -> Simulation:
         """Build the stage in a thread: it reads files, which must not hold up the server's event loop."""
         return stage if stage is not None else await asyncio.to_thread(current, runtime)
 
-    async def user(state: SimulationState, runtime: Runtime[SimulationContext]) -> nodes.Update:
-        return await nodes.speak(await current_aside(runtime), state)
+    async def user(state: SimulationState, runtime: Runtime[SimulationContext]) -> Update:
+        return await speaking.speak(await current_aside(runtime), state)
 
-    async def agent(state: SimulationState, runtime: Runtime[SimulationContext]) -> nodes.Update:
-        return await nodes.act(await current_aside(runtime), state)
+    async def agent(state: SimulationState, runtime: Runtime[SimulationContext]) -> Update:
+        return await acting.act(await current_aside(runtime), state)
 
-    # The next two touch SQLite, so they are plain functions: LangGraph runs those in worker threads.
-    def tools(state: SimulationState, runtime: Runtime[SimulationContext]) -> nodes.Update:
+    # The next ones touch SQLite, so they are plain functions: LangGraph runs those in worker threads.
+    def user_tools(state: SimulationState, runtime: Runtime[SimulationContext]) -> Update:
+        return speaking.run_user_tools(current(runtime), state)
+
+    def tools(state: SimulationState, runtime: Runtime[SimulationContext]) -> Update:
         return nodes.run_tools(current(runtime), state)
 
-    def score(state: SimulationState, runtime: Runtime[SimulationContext]) -> nodes.Update:
+    def score(state: SimulationState, runtime: Runtime[SimulationContext]) -> Update:
         return nodes.score(current(runtime), state)
 
     builder = StateGraph(
@@ -62,7 +68,12 @@ def build_simulation(stage: Stage | None = None) -> Simulation:
     builder.add_node("tools", tools)
     builder.add_node("score", score)
     builder.add_edge(START, "user")
-    builder.add_conditional_edges("user", after_user)
+    if stage is None or stage.domain.user_tools:
+        builder.add_node("user_tools", user_tools)
+        builder.add_conditional_edges("user", after_user_with_tools)
+        builder.add_conditional_edges("user_tools", after_user_tools)
+    else:
+        builder.add_conditional_edges("user", after_user)
     builder.add_conditional_edges("agent", after_agent)
     builder.add_conditional_edges("tools", after_tools)
     builder.add_edge("score", END)
@@ -72,6 +83,21 @@ def build_simulation(stage: Stage | None = None) -> Simulation:
 async def after_user(state: SimulationState) -> Literal["agent", "score"]:
     """Go on to the agent unless the trial has ended."""
     return "score" if state.get("termination") else "agent"
+
+
+async def after_user_with_tools(state: SimulationState) -> Literal["agent", "user_tools", "score"]:
+    """Run the calls of the user's message, go on to the agent, or end."""
+    if state.get("held") and not state.get("termination"):
+        return "user_tools"
+    return await after_user(state)
+
+
+async def after_user_tools(state: SimulationState) -> Literal["agent", "user", "score"]:
+    """Deliver the words that came with the calls, or ask the user for some."""
+    if state.get("termination"):
+        return "score"
+    messages = state.get("messages", [])
+    return "agent" if messages and isinstance(messages[-1], HumanMessage) else "user"
 
 
 async def after_agent(state: SimulationState) -> Literal["tools", "user", "score"]:

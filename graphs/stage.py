@@ -24,7 +24,8 @@ class Stage:
         agent: Who is under test.
         user: Who plays the customer.
         protocol: Rules of conversation and scoring.
-        executor: Runs the tool calls.
+        executor: Runs the agent's tool calls.
+        user_executor: Runs the calls of the user's own tools, on the same database.
     """
 
     domain: Domain
@@ -32,12 +33,14 @@ class Stage:
     user: SimulatedUser
     protocol: Protocol = STRICT
     executor: Executor = field(init=False)
+    user_executor: Executor = field(init=False)
     _goals: dict[tuple[str, int], Goal] = field(init=False, default_factory=dict)
     _starts: dict[str, NetChanges] = field(init=False, default_factory=dict)
     _goals_lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self.executor = Executor(self.domain)
+        self.user_executor = self.executor.sharing(self.domain.user_tools)
 
     def goal(self, task: Task) -> Goal:
         """Return where the task's gold calls lead, worked out once.
@@ -76,7 +79,7 @@ class Stage:
         with self._goals_lock:
             if (task.id, number) not in self._goals:
                 start = self._start_of(task)
-                self._goals[task.id, number] = self.executor.goal(calls, start=start)
+                self._goals[task.id, number] = self.executor.goal(calls, start=start, user=self.user_executor)
             goal = self._goals[task.id, number]
         if goal.failures and not self.protocol.gold_may_fail:
             raise TaskInvalidError(task.id, goal.failures[0])

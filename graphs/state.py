@@ -63,6 +63,16 @@ class SimulationState(SimulationInput, SimulationOutput, total=False):
     """What else happened: deferred stops, nudges."""
     usage: dict[str, dict[str, int]]
     """Tokens by actor."""
+    agent_memory: dict[str, Any] | None
+    """What the agent's last turn left for its next one; `None` if nothing."""
+    agent_seen: int
+    """Messages of the transcript when the agent's last turn ended."""
+    user_log: list[dict[str, Any]]
+    """What the user did that the agent never sees: `at` counts the messages before it, `kind` says what it is."""
+    held: dict[str, Any] | None
+    """Words and stop of a user's turn whose calls are being run; `None` otherwise."""
+    user_errors_in_row: int
+    """Calls of the user's own tools that were errors since the last that was none."""
     violations: list[dict[str, Any]]
     """Breaches of the policy so far, one object each; absent where the protocol does not check it."""
     failure: dict[str, Any] | None

@@ -36,6 +36,11 @@ def plain_reply(reply: object) -> AIMessage:
     )
 
 
+def plain_value(value: Any) -> Any:
+    """Return a value as JSON that every checkpoint holds; what JSON or 64 bits cannot spell becomes text."""
+    return _plain(value)
+
+
 def plain_text(text: str) -> str:
     """Return the text as it can be stored: halves of surrogate pairs become question marks."""
     return text.encode("utf-8", "replace").decode()

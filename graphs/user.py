@@ -1,15 +1,18 @@
 """What the harness asks of a simulated user: its next turn, from its own view of the conversation."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, messages_from_dict
+from langchain_core.tools import BaseTool
+from pydantic import JsonValue
 
 from taugraph.domains.task import Scenario
 from taugraph.domains.trial import Usage
 from taugraph.graphs.agent import TrialKey
-from taugraph.graphs.delivery import delivered_text
+from taugraph.graphs.delivery import delivered_text, spoken_text
+from taugraph.graphs.persona import Persona
 
 
 @dataclass(frozen=True)
@@ -17,14 +20,22 @@ class UserTurn:
     """What a simulated user says.
 
     Attributes:
-        text: Words for the agent; may be empty only with `stops`.
+        text: Words for the agent; may be empty only with `stops`, or with calls.
         stops: Whether the user ends the conversation.
-        usage: Tokens that finding these words took.
+        usage: Tokens that finding these words took, drafts and verdicts included.
+        message: The message of the user's model as it came, reasoning and calls of the user's own tools included. It
+            goes back to that model and to nobody else; `None` where the words are all there is.
+        aside: What led to these words and was never sent: one object each, its `kind` being `thought`, `draft` or
+            `verdict`.
+        notes: What else happened, such as `unverified`; joined with the trial's notes.
     """
 
     text: str
     stops: bool = False
     usage: Usage = field(default_factory=Usage)
+    message: AIMessage | None = None
+    aside: Sequence[Mapping[str, JsonValue]] = ()
+    notes: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -32,14 +43,19 @@ class UserView:
     """All that a simulated user is given. It holds no gold call and no claim.
 
     Attributes:
-        messages: The conversation as the user sees it: its own words as AI messages, the agent's as human messages.
+        messages: The conversation as the user sees it: its own words as AI messages, the agent's as human messages, and
+            the calls of its own tools with their answers.
         scenario: What it is told about itself and its wishes.
         key: Which attempt this is.
+        persona: How it is to talk; `None` for no particular way.
+        tools: Tools of its own, such as its phone; the harness runs the calls.
     """
 
     messages: Sequence[BaseMessage]
     scenario: Scenario
     key: TrialKey
+    persona: Persona | None = None
+    tools: Sequence[BaseTool] = ()
 
 
 class SimulatedUser(Protocol):
@@ -61,12 +77,20 @@ class SimulatedUser(Protocol):
         ...
 
 
-def as_seen_by_user(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
-    """Project the transcript onto what the user saw, roles turned round."""
+def as_seen_by_user(messages: Sequence[AnyMessage], log: Sequence[Mapping[str, Any]] = ()) -> list[BaseMessage]:
+    """Project the transcript onto what the user saw, roles turned round.
+
+    Args:
+        messages: The transcript.
+        log: The user's side log: its messages as its model wrote them, and the answers of its own tools.
+    """
     seen: list[BaseMessage] = []
-    for message in messages:
+    for place, message in enumerate([*messages, None]):
+        own = messages_from_dict([entry["message"] for entry in log if entry["at"] == place and "message" in entry])
+        seen += own
         if isinstance(message, HumanMessage):
-            seen.append(AIMessage(message.text))
+            if not any(isinstance(said, AIMessage) and spoken_text(said) for said in own):
+                seen.append(AIMessage(message.text))
         elif isinstance(message, AIMessage) and (text := delivered_text(message)) is not None:
             seen.append(HumanMessage(text))
     return seen

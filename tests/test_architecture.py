@@ -17,6 +17,7 @@ MAY_IMPORT = {
     "evaluators": {"domains", "evaluators"},
     "graphs": {"domains", "tools", "evaluators", "graphs"},
     "experiments": {"domains", "tools", "evaluators", "graphs", "experiments"},
+    "cli": {"domains", "tools", "evaluators", "graphs", "experiments", "cli"},
 }
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "base", "misc"}
 

@@ -20,6 +20,8 @@ from support.tiny_airline import BAD, PASSWORD, Place, TinyAirlineScript, write_
 from typer.testing import CliRunner, Result
 
 from taugraph import cli
+from taugraph.cli import checking, playing, showing
+from taugraph.cli.output import resume_command
 from taugraph.domains.domain import load_domain
 from taugraph.domains.trial import Termination, Trial
 from taugraph.experiments.display import progress_of
@@ -413,7 +415,7 @@ def test_the_command_that_is_suggested_works_as_it_is_printed(name: str) -> None
 
 
 def test_a_password_of_the_store_is_not_in_the_suggested_command() -> None:
-    hint = cli._resume_command("x", "postgresql://me:sk-1@db/x")
+    hint = resume_command("x", "postgresql://me:sk-1@db/x")
     assert hint == "taugraph resume --store 'postgresql://***@db/x' x"
 
 
@@ -427,7 +429,7 @@ def test_settings_of_the_environment_and_the_file_count(monkeypatch: pytest.Monk
 
 
 COMMANDS: list[Callable[..., None]] = [
-    cli.run, cli.resume, cli.replay, cli.report, cli.experiments, cli.tasks,
+    playing.run, playing.resume, playing.replay, showing.report, showing.experiments, showing.tasks, checking.check,
 ]  # fmt: skip
 
 

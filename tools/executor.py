@@ -67,14 +67,20 @@ class Goal:
 class Executor:
     """Runs tool calls of one domain on the virtual database. Safe to use from several threads."""
 
-    def __init__(self, domain: Domain, tools: Sequence[BaseTool] | None = None) -> None:
+    def __init__(
+        self, domain: Domain, tools: Sequence[BaseTool] | None = None, database: VirtualDatabase | None = None
+    ) -> None:
         """Serve the domain's agent tools, or the given ones, as far as the dialect has them."""
         self.domain = domain
-        self.database = VirtualDatabase(domain)
+        self.database = database or VirtualDatabase(domain)
         chosen = domain.agent_tools if tools is None else tools
         known = domain.dialect.tools
         self.tools = [tool for tool in chosen if known is None or tool.name in known]
         self._entries = {tool.name: _ToolEntry(tool, domain.dialect.checks_arguments) for tool in self.tools}
+
+    def sharing(self, tools: Sequence[BaseTool]) -> "Executor":
+        """Return an executor of other tools on the same database."""
+        return Executor(self.domain, tools, self.database)
 
     def kind(self, name: str) -> ToolKind | None:
         """Return the kind of the tool of that name; `None` if there is none."""
@@ -101,19 +107,23 @@ class Executor:
             return _refused(complaint, changes)
         return self._run(entry, parsed, changes, watch)
 
-    def goal(self, calls: Iterable[GoldCall], *, start: NetChanges | None = None) -> Goal:
+    def goal(
+        self, calls: Iterable[GoldCall], *, start: NetChanges | None = None, user: "Executor | None" = None
+    ) -> Goal:
         """Run a task's gold calls on the seed.
 
         Args:
             calls: The gold calls in order.
             start: Net changes before the first of them; `None` for the seed itself.
+            user: Runs those that the user makes; `None` where it has no tools.
         """
         changes: NetChanges = start or {}
         failures: list[str] = []
         for call in calls:
-            answer = self.execute(call.name, dict(call.arguments), changes)
+            executor = user if user is not None and call.actor == "user" else self
+            answer = executor.execute(call.name, dict(call.arguments), changes)
             changes = answer.changes
-            if answer.is_error and self.kind(call.name) not in _HARMLESS:
+            if answer.is_error and executor.kind(call.name) not in _HARMLESS:
                 failures.append(f"gold call {call.name} fails: {answer.text.removeprefix('Error: ')}")
         return Goal(changes, tuple(failures))
 

@@ -12,7 +12,7 @@ from support.library_domain import domain
 from taugraph.domains.errors import ConfigurationError
 from taugraph.graphs.agent import AgentView, TrialKey
 from taugraph.graphs.agents.baselines import NEUTRAL_SENTENCE
-from taugraph.graphs.casting import build_agent
+from taugraph.graphs.casting import SimulationContext, build_agent
 from taugraph.graphs.models import ChatModels
 from taugraph.tools.definition import ToolKind, domain_tool
 from taugraph.tools.executor import Executor
@@ -32,7 +32,7 @@ def call_a_person(why: str, urgency: int, note: str = "") -> str:
 
 
 def reply(reference: str, messages: list[AnyMessage], tools: list[BaseTool] | None = None) -> AIMessage:
-    agent = build_agent(reference, {}, domain, ChatModels())
+    agent = build_agent(SimulationContext(agent=reference), domain, ChatModels())
     view = AgentView(messages, "policy", list(domain.agent_tools) if tools is None else tools, TrialKey("renew", 0, 0))
     return asyncio.run(agent.reply(view))
 
@@ -55,10 +55,10 @@ def converse(reference: str, *words: str, executor: Executor, most: int = 40) ->
 
 @pytest.mark.parametrize("reference", ["noop", "transfer", "yes", "recite", "oracle"])
 def test_every_baseline_has_a_reference_and_only_the_oracle_is_privileged(reference: str) -> None:
-    agent = build_agent(reference, {}, domain, ChatModels())
+    agent = build_agent(SimulationContext(agent=reference), domain, ChatModels())
     assert (agent.reference, agent.is_privileged) == (reference, reference == "oracle")
     with pytest.raises(ConfigurationError, match="leave them out"):
-        build_agent(reference, {"temperature": 0}, domain, ChatModels())
+        build_agent(SimulationContext(agent=reference, agent_options='{"temperature": 0}'), domain, ChatModels())
 
 
 @pytest.mark.parametrize(("reference", "words"), [("noop", NEUTRAL_SENTENCE), ("yes", "Yes, done.")])

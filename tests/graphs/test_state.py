@@ -162,8 +162,8 @@ def test_the_exported_graph_brings_no_checkpointer() -> None:
     assert graph.checkpointer is None
 
 
-def test_the_graph_is_drawn_with_its_four_nodes_joined_by_conditional_edges() -> None:
-    drawn = graph.get_graph()
+def test_the_graph_is_drawn_with_its_four_nodes_joined_by_conditional_edges(set_stage: SetStage) -> None:
+    drawn = build_simulation(set_stage([], [])).get_graph()
     assert set(drawn.nodes) == {"__start__", "user", "agent", "tools", "score", "__end__"}
     fixed = {(edge.source, edge.target) for edge in drawn.edges if not edge.conditional}
     free = {(edge.source, edge.target) for edge in drawn.edges if edge.conditional}
@@ -175,6 +175,12 @@ def test_the_graph_is_drawn_with_its_four_nodes_joined_by_conditional_edges() ->
     }
     picture = drawn.draw_mermaid()
     assert all(f"{name}({name})" in picture for name in ("user", "agent", "tools", "score"))
+
+
+def test_the_exported_graph_serves_users_with_tools_of_their_own_too() -> None:
+    drawn = graph.get_graph()
+    free = {(edge.source, edge.target) for edge in drawn.edges if edge.conditional}
+    assert {("user", "user_tools"), ("user_tools", "user"), ("user_tools", "agent"), ("user_tools", "score")} <= free
 
 
 async def test_the_exported_graph_plays_a_task_with_nothing_but_its_id() -> None:

@@ -74,8 +74,8 @@ async def test_the_user_reads_its_scenario_and_no_answer(task_id: str, set_stage
 
 
 def test_the_views_have_room_for_nothing_else() -> None:
-    assert {field.name for field in fields(AgentView)} == {"messages", "policy", "tools", "key"}
-    assert {field.name for field in fields(UserView)} == {"messages", "scenario", "key"}
+    assert {field.name for field in fields(AgentView)} == {"messages", "policy", "tools", "key", "memory", "seen"}
+    assert {field.name for field in fields(UserView)} == {"messages", "scenario", "key", "persona", "tools"}
     assert not {"gold", "claims", "tags"} & Scenario.model_fields.keys()
 
 

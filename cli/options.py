@@ -1,0 +1,56 @@
+"""The options and arguments that several commands share, each with its help."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Domain = Annotated[str | None, typer.Argument(help="Domain: a name such as airline, or package.module:attr.")]
+Name = Annotated[str, typer.Argument(help="Name of the experiment.")]
+StoreOption = Annotated[
+    str | None, typer.Option("--store", help="Results store: a file or database URL. Default: .taugraph/results.db.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Data = Annotated[Path | None, typer.Option(help="Folder with published files in place of the domain's own data.")]
+Agent = Annotated[
+    str | None,
+    typer.Option(
+        help="Agent under test: PROVIDER:MODEL, module:attr, FILE.py:attr, langgraph.json#name, URL#assistant, or demo."
+    ),
+]
+Strategy = Annotated[
+    str | None, typer.Option(help="How a chat model acts: tool-calling (default), react, act, few-shot, reflect.")
+]
+Examples = Annotated[
+    str | None, typer.Option(help="Examples of the few-shot strategy: a file, or an experiment's name.")
+]
+AgentTimeoutS = Annotated[
+    float | None, typer.Option(help="Seconds one turn of an agent of your own may take. Default: 600.")
+]
+User = Annotated[
+    str | None, typer.Option(help="Simulated user: PROVIDER:MODEL, demo, human, scripted:FILE, or module:attr.")
+]
+UserStrategy = Annotated[
+    str | None, typer.Option(help="How a chat model plays the user: llm (default), react, verify, reflection.")
+]
+Personas = Annotated[
+    str | None,
+    typer.Option("--personas", "--persona", help="Play every task with these personas: names, or all."),
+]
+AgentOptions = Annotated[str | None, typer.Option(help="Options of the agent's model, a JSON object.")]
+UserOptions = Annotated[str | None, typer.Option(help="Options of the user's model, a JSON object.")]
+Trials = Annotated[
+    int | None, typer.Option("--trials", "-k", help="Trials of every task: the k of pass^k. Default: 4.")
+]
+Tasks = Annotated[str | None, typer.Option(help="Task ids, separated by commas.")]
+Split = Annotated[str | None, typer.Option(help="Split of the tasks; test where there is one.")]
+Limit = Annotated[int | None, typer.Option(help="Take only the first so many tasks.")]
+Concurrency = Annotated[int | None, typer.Option(help="Trials played at the same time. Default: 8.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of the run. Default: 0.")]
+NewName = Annotated[str | None, typer.Option("--name", help="Name of the new experiment; made up if unset.")]
+Protocol = Annotated[str | None, typer.Option(help="Rules of conversation and scoring: strict or tau-bench.")]
+MaxTurns = Annotated[int | None, typer.Option(help="User messages per trial at most.")]
+MaxSteps = Annotated[int | None, typer.Option(help="Agent messages per trial at most.")]
+MaxToolErrors = Annotated[int | None, typer.Option(help="Tool errors in a row at most.")]
+TimeoutS = Annotated[float | None, typer.Option(help="Seconds one model call may take. Default: 120.")]
+Attempts = Annotated[int | None, typer.Option(help="Attempts at one model call when the provider fails. Default: 4.")]
