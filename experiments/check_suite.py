@@ -21,10 +21,12 @@ from taugraph.domains.trial import Trial
 from taugraph.experiments.play import Player
 from taugraph.graphs.agent import Agent, AgentView
 from taugraph.graphs.agents.baselines import BASELINES, ORACLE
-from taugraph.graphs.casting import SimulationContext, build_agent, build_user
+from taugraph.graphs.agents.building import build_agent
+from taugraph.graphs.context import SimulationContext
 from taugraph.graphs.models import ChatModels
 from taugraph.graphs.stage import Stage
 from taugraph.graphs.user import SimulatedUser, UserTurn, UserView
+from taugraph.graphs.users.building import build_user
 from taugraph.tools.definition import ToolKind
 from taugraph.tools.seed_image import table_of
 

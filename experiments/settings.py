@@ -17,7 +17,7 @@ from pydantic_settings import (
 )
 
 from taugraph.domains.errors import ConfigurationError, UnknownNameError
-from taugraph.graphs.casting import SimulationContext
+from taugraph.graphs.context import SimulationContext
 
 DEFAULT_STORE = ".taugraph/results.db"
 """Where results are kept unless told otherwise."""

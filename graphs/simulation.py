@@ -17,7 +17,8 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from taugraph.graphs import acting, nodes, speaking
-from taugraph.graphs.casting import SimulationContext, stage_for
+from taugraph.graphs.casting import stage_for
+from taugraph.graphs.context import SimulationContext
 from taugraph.graphs.delivery import has_calls
 from taugraph.graphs.stage import Stage
 from taugraph.graphs.state import SimulationInput, SimulationOutput, SimulationState

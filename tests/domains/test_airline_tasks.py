@@ -19,7 +19,8 @@ from taugraph.domains.airline import seed
 from taugraph.domains.task import ClaimKind, Task, load_tasks
 from taugraph.evaluators.claims import claims_were_said
 from taugraph.evaluators.database import database_matches_a_goal
-from taugraph.graphs.casting import SimulationContext, build_stage
+from taugraph.graphs.casting import build_stage
+from taugraph.graphs.context import SimulationContext
 from taugraph.graphs.simulation import build_simulation
 from taugraph.tools.airline import domain
 from taugraph.tools.executor import Executor

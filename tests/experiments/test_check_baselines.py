@@ -12,7 +12,8 @@ from support.library_domain import domain
 from taugraph.domains.errors import ConfigurationError
 from taugraph.graphs.agent import AgentView, TrialKey
 from taugraph.graphs.agents.baselines import NEUTRAL_SENTENCE
-from taugraph.graphs.casting import SimulationContext, build_agent
+from taugraph.graphs.agents.building import build_agent
+from taugraph.graphs.context import SimulationContext
 from taugraph.graphs.models import ChatModels
 from taugraph.tools.definition import ToolKind, domain_tool
 from taugraph.tools.executor import Executor

@@ -20,7 +20,8 @@ from taugraph.experiments.plan import (
     select_tasks,
 )
 from taugraph.experiments.settings import RunSettings, load_settings
-from taugraph.graphs.casting import SimulationContext, build_stage
+from taugraph.graphs.casting import build_stage
+from taugraph.graphs.context import SimulationContext
 from taugraph.graphs.stage import Stage
 
 

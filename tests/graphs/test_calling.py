@@ -17,7 +17,8 @@ from support.openai_server import Fault, OpenAIServer, Reply, Script, ToolCall, 
 
 from taugraph.domains.errors import ConfigurationError, ModelCallError
 from taugraph.graphs.calling import CallSettings, RejectedError, call_model, cause_of, is_transient
-from taugraph.graphs.casting import SimulationContext, build_stage, stage_for
+from taugraph.graphs.casting import build_stage, stage_for
+from taugraph.graphs.context import SimulationContext
 from taugraph.graphs.models import ChatModels
 from taugraph.graphs.simulation import build_simulation
 

@@ -14,7 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from taugraph.domains.errors import UnknownNameError
-from taugraph.graphs.casting import SimulationContext
+from taugraph.graphs.context import SimulationContext
 from taugraph.graphs.simulation import build_simulation
 from taugraph.graphs.stage import Stage
 from taugraph.graphs.state import SimulationInput, SimulationOutput, SimulationState

@@ -1,0 +1,97 @@
+"""Settings of a run as the graph knows them: every field has a default, so that Studio can start a trial with none."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from taugraph.domains.errors import ConfigurationError
+from taugraph.domains.protocol import Protocol, find_protocol
+from taugraph.graphs.calling import CallSettings
+
+
+class SimulationContext(BaseModel):
+    """Settings of a run, as the server and Studio show them; every field has a default."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    domain: str = "airline"
+    """Domain by name, or package.module:attr."""
+    data: str | None = None
+    """Folder with published files in place of the domain's own data."""
+    agent: str = "demo"
+    """Agent under test: demo, noop, PROVIDER:MODEL, module:attr, FILE.py:attr, langgraph.json#name, URL#assistant."""
+    agent_options: str = "{}"
+    """Options of the agent's model, as a JSON object."""
+    strategy: str = "tool-calling"
+    """How a chat model acts as agent: tool-calling, react, act, few-shot or reflect."""
+    examples: str | None = None
+    """Examples of the few-shot strategy: a file, or an experiment of the store."""
+    agent_timeout_s: float = Field(default=600.0, gt=0)
+    """Seconds one turn of an agent of one's own may take."""
+    user: str = "demo"
+    """Simulated user: demo, PROVIDER:MODEL, human, scripted:FILE, or module:attr."""
+    user_options: str = "{}"
+    """Options of the user's model, as a JSON object."""
+    user_strategy: str = "llm"
+    """How a chat model plays the user: llm, react, verify or reflection."""
+    personas: tuple[str, ...] = ()
+    """Personas that every task is played with: names, files, or all; none for no particular way of talking."""
+    protocol: str = "strict"
+    """Rules of conversation and scoring: strict or tau-bench."""
+    max_turns: int | None = Field(default=None, ge=1)
+    """User messages at most; unset for the protocol's limit."""
+    max_steps: int | None = Field(default=None, ge=1)
+    """Agent messages at most; unset for the protocol's limit."""
+    max_tool_errors: int | None = Field(default=None, ge=1)
+    """Tool errors in a row at most; unset for the protocol's limit."""
+    timeout_s: float = Field(default=120.0, gt=0)
+    """Seconds one model call may take."""
+    attempts: int = Field(default=4, ge=1)
+    """Attempts at one model call when the provider fails."""
+
+    def rules(self) -> Protocol:
+        """Return the protocol with this run's limits.
+
+        Raises:
+            UnknownNameError: If there is no such protocol.
+        """
+        limits = {"max_turns": self.max_turns, "max_steps": self.max_steps, "max_tool_errors": self.max_tool_errors}
+        chosen = {name: value for name, value in limits.items() if value is not None}
+        return find_protocol(self.protocol).model_copy(update=chosen)
+
+    @property
+    def calls(self) -> CallSettings:
+        """How long and how often models are tried."""
+        return CallSettings(timeout_s=self.timeout_s, attempts=self.attempts)
+
+
+def read_options(actor: str, text: str) -> dict[str, Any]:
+    """Read a model's options from a JSON object.
+
+    Raises:
+        ConfigurationError: If the text is something else.
+    """
+    try:
+        options = json.loads(text)
+    except ValueError as error:
+        raise ConfigurationError(
+            f"cannot read --{actor}-options: got {len(text)} characters, wanted a JSON object such as "
+            f'\'{{"base_url": "http://127.0.0.1:8000/v1"}}\' ({error})'
+        ) from error
+    if not isinstance(options, dict):
+        raise ConfigurationError(f"cannot read --{actor}-options: got a {type(options).__name__}, wanted a JSON object")
+    return options
+
+
+def refuse_options(actor: str, reference: str, options: Mapping[str, Any]) -> None:
+    """Refuse model options for an actor that is no model.
+
+    Raises:
+        ConfigurationError: If there are any.
+    """
+    if options:
+        raise ConfigurationError(
+            f"--{actor}-options are for chat models, and --{actor} is {reference!r}; leave them out"
+        )
