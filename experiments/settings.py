@@ -56,7 +56,7 @@ class RunSettings(BaseSettings):
     examples: str | None = None
     """Examples of the few-shot strategy: a file, or an experiment's name."""
     agent_timeout_s: float = Field(default=600.0, gt=0)
-    """Seconds one turn of an agent of one's own may take."""
+    """Seconds one turn of an agent of your own may take."""
     user: str = "demo"
     """Simulated user: demo, PROVIDER:MODEL, human, scripted:FILE, or module:attr."""
     user_options: _Options = Field(default_factory=dict)
@@ -64,7 +64,7 @@ class RunSettings(BaseSettings):
     user_strategy: str = "llm"
     """How a chat model plays the user: llm, react, verify, reflection."""
     personas: Annotated[tuple[str, ...], NoDecode] = ()
-    """Personas that every task is played with, separated by commas, or all."""
+    """Play every task with these personas: names, or all."""
     protocol: str = "strict"
     """Rules of conversation and scoring: strict or tau-bench."""
     trials: int = Field(default=4, ge=1)
