@@ -83,6 +83,19 @@ class Usage(_Record):
     """Calls whose provider reported no usage."""
 
 
+class Step(_Record):
+    """One node of the graph at work."""
+
+    node: str
+    """`user`, `user_tools`, `agent`, `tools` or `score`."""
+    started: float
+    """Seconds of the epoch."""
+    ended: float
+    """Seconds of the epoch."""
+    messages: int = 0
+    """Messages of the transcript after it."""
+
+
 class Trial(_Record):
     """The whole record of one attempt."""
 
@@ -112,6 +125,8 @@ class Trial(_Record):
     """Tool calls that were errors, in all."""
     notes: dict[str, JsonValue] = Field(default_factory=dict)
     """What else happened: deferred stops, nudges."""
+    timeline: list[Step] = Field(default_factory=list)
+    """When which node was at work, in order."""
     usage: dict[str, Usage] = Field(default_factory=dict)
     """Tokens by actor."""
     failure: Failure | None = None

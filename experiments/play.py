@@ -93,6 +93,7 @@ def as_trial(state: dict[str, Any], failure: Failure | None, *, started_at: date
         steps=state.get("steps", 0),
         tool_errors=state.get("tool_errors", 0),
         notes=state.get("notes", {}),
+        timeline=state.get("timeline", []),
         usage=state.get("usage", {}),
         failure=failure or (Failure.model_validate(own) if own else None),
         started_at=started_at,

@@ -9,6 +9,7 @@ carries no checkpointer; whoever runs it brings one.
 """
 
 import asyncio
+import time
 from typing import Literal
 
 from langchain_core.messages import AIMessage, HumanMessage
@@ -22,7 +23,7 @@ from taugraph.graphs.context import SimulationContext
 from taugraph.graphs.delivery import has_calls
 from taugraph.graphs.stage import Stage
 from taugraph.graphs.state import SimulationInput, SimulationOutput, SimulationState
-from taugraph.graphs.updates import Update
+from taugraph.graphs.updates import Update, timed
 
 Simulation = CompiledStateGraph[SimulationState, SimulationContext, SimulationInput, SimulationOutput]
 """The compiled graph."""
@@ -43,20 +44,25 @@ def build_simulation(stage: Stage | None = None) -> Simulation:
         return stage if stage is not None else await asyncio.to_thread(current, runtime)
 
     async def user(state: SimulationState, runtime: Runtime[SimulationContext]) -> Update:
-        return await speaking.speak(await current_aside(runtime), state)
+        started = time.time()
+        return timed("user", started, state, await speaking.speak(await current_aside(runtime), state))
 
     async def agent(state: SimulationState, runtime: Runtime[SimulationContext]) -> Update:
-        return await acting.act(await current_aside(runtime), state)
+        started = time.time()
+        return timed("agent", started, state, await acting.act(await current_aside(runtime), state))
 
     # The next ones touch SQLite, so they are plain functions: LangGraph runs those in worker threads.
     def user_tools(state: SimulationState, runtime: Runtime[SimulationContext]) -> Update:
-        return speaking.run_user_tools(current(runtime), state)
+        started = time.time()
+        return timed("user_tools", started, state, speaking.run_user_tools(current(runtime), state))
 
     def tools(state: SimulationState, runtime: Runtime[SimulationContext]) -> Update:
-        return nodes.run_tools(current(runtime), state)
+        started = time.time()
+        return timed("tools", started, state, nodes.run_tools(current(runtime), state))
 
     def score(state: SimulationState, runtime: Runtime[SimulationContext]) -> Update:
-        return nodes.score(current(runtime), state)
+        started = time.time()
+        return timed("score", started, state, nodes.score(current(runtime), state))
 
     builder = StateGraph(
         SimulationState,

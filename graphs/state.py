@@ -75,6 +75,8 @@ class SimulationState(SimulationInput, SimulationOutput, total=False):
     """Calls of the user's own tools that were errors since the last that was none."""
     violations: list[dict[str, Any]]
     """Breaches of the policy so far, one object each; absent where the protocol does not check it."""
+    timeline: list[dict[str, Any]]
+    """Which node ran when: `node`, `started` and `ended` in seconds of the epoch, `messages` after it."""
     failure: dict[str, Any] | None
     """What went wrong at a boundary; `None` if nothing did."""
 

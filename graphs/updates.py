@@ -1,5 +1,6 @@
 """What the nodes have in common: reading the task off the state, and small updates of it."""
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -64,3 +65,10 @@ def out_of_steps(stage: Stage, steps: int) -> Update:
     """End the trial if the agent has acted as often as it may."""
     limit = stage.protocol.max_steps
     return {"termination": Termination.MAX_STEPS.value} if limit is not None and steps >= limit else {}
+
+
+def timed(node: str, started: float, state: SimulationState, update: Update) -> Update:
+    """Add to an update when its node ran: seconds of the epoch, and the messages there were after it."""
+    place = len(state.get("messages", [])) + len(update.get("messages", []))
+    step = {"node": node, "started": started, "ended": time.time(), "messages": place}
+    return {**update, "timeline": [*state.get("timeline", []), step]}

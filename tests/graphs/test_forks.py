@@ -43,10 +43,16 @@ def thread(name: str = "t") -> RunnableConfig:
     return {"configurable": {"thread_id": name}}
 
 
+async def end_of(graph: Simulation, name: str = "t") -> dict[str, Any]:
+    """Return the state but for when things happened."""
+    values = (await graph.aget_state(thread(name))).values
+    return {key: value for key, value in values.items() if key != "timeline"}
+
+
 async def record(stage: Stage, saver: Saver, name: str = "t") -> tuple[Simulation, dict[str, Any]]:
     graph = build_simulation(stage).copy(update={"checkpointer": saver})
     await graph.ainvoke(START, thread(name), durability="sync")
-    return graph, (await graph.aget_state(thread(name))).values
+    return graph, await end_of(graph, name)
 
 
 async def before(graph: Simulation, node: str, *, steps: int) -> StateSnapshot:
@@ -62,8 +68,7 @@ async def before(graph: Simulation, node: str, *, steps: int) -> StateSnapshot:
 
 async def resume(graph: Simulation, config: RunnableConfig) -> dict[str, Any]:
     await graph.ainvoke(None, config, durability="sync")
-    values: dict[str, Any] = (await graph.aget_state(thread())).values
-    return values
+    return await end_of(graph)
 
 
 def statuses(stage: Stage, state: dict[str, Any]) -> dict[str, str | None]:
@@ -187,7 +192,7 @@ async def test_trials_side_by_side_on_one_stage_do_not_see_each_other(saver: Sav
     for name in ("u", "v"):
         _, state = await record(stage, saver, name)
         assert state == original
-    assert (await graph.aget_state(thread())).values == original
+    assert await end_of(graph) == original
 
 
 async def test_a_fork_may_take_back_the_users_stop(saver: Saver, set_stage: SetStage) -> None:
