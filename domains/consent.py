@@ -1,8 +1,7 @@
 """Consent: every change is laid out to the customer and clearly agreed to before it is made.
 
 A yes to something else is none, so the question must have proposed this very change; one yes to a list covers all that
-it names, each of them once. Small talk with a no in it ("no, that's fine, go ahead") is a yes; a yes that alters or
-stops the plan ("yes, but not that one", "yes, wait") is none.
+it names, each of them once. What an answer means is read by `answers`.
 
 It reads words by patterns and misreads some of what people say, so none of our own tasks rests its reward on it.
 """
@@ -14,6 +13,7 @@ from typing import Literal
 
 from sqlmodel import SQLModel
 
+from taugraph.domains.answers import agrees, refuses, withdraws
 from taugraph.domains.rules import Event, Moment, PolicyRule, as_number, find_row
 
 
@@ -166,85 +166,3 @@ def _names(text: str, value: object) -> bool:
 
 CONSENT = consent_rule()
 """The rule for a domain that says nothing of how its changes are proposed."""
-
-
-def agrees(answer: str) -> bool:
-    """Tell whether an answer clearly agrees to what was asked."""
-    sentences = _sentences(answer)
-    if any(_is_against(sentence) for sentence in sentences) or any(map(_CONDITION.search, sentences)):
-        return False
-    return any(_is_for(sentence) for sentence in sentences)
-
-
-def withdraws(answer: str) -> bool:
-    """Tell whether an answer stops what was agreed to before."""
-    return any(_STOP.search(sentence) for sentence in _sentences(answer))
-
-
-def refuses(answer: str) -> bool:
-    """Tell whether an answer says no, or stops what was agreed to before."""
-    return any(_is_against(sentence) for sentence in _sentences(answer))
-
-
-def _sentences(text: str) -> list[str]:
-    """Return the sentences in lower case, question marks kept, without what only sounds like a no."""
-    plain = text.lower().replace("\u2019", "'")
-    parts = re.findall(r"[^.!?;\n]+\??", _HARMLESS.sub(" ", plain))
-    return [" ".join(part.split()) for part in parts if part.strip()]
-
-
-def _is_against(sentence: str) -> bool:
-    if _STOP.search(sentence) or _NEVER.search(sentence):
-        return True
-    is_go = bool(_GO.search(sentence))
-    if _ALTERS.search(sentence):  # a question or a reason beside the yes alters nothing
-        return bool(_YES.search(sentence) or is_go) and not (is_go and sentence.endswith("?"))
-    return not is_go and bool(_REFUSES.search(sentence) or _INSTEAD.search(sentence))
-
-
-def _is_for(sentence: str) -> bool:
-    if sentence.endswith("?"):
-        return bool(_YES_IN_QUESTION.search(sentence))
-    return bool(_GO.search(sentence) or _YES.search(sentence))
-
-
-_NEVER = re.compile(r"\b(?:absolutely|definitely|certainly|of course|surely) not\b|\bno way\b")
-_CONDITION = re.compile(
-    r"\b(?:yes|yeah|ok|okay|sure|fine|go ahead|proceed|do (?:it|that|so))\b[^.]*"
-    r"\b(?:if|once|unless|when|after|provided|as long as)\b"
-    r"|\blet me (?:see|look|read)\b|\b(?:keep|leave) (?:my|the|it|that|this|them|both)\b|\bi'?ll keep\b",
-)
-_HARMLESS = re.compile(
-    r"\bno (?:problem|worries|rush|longer|doubt|more|other|further|need|extra|additional|insurance|bags?|changes?)\b"
-    r"|\bnot (?:a problem|at all)\b|\bnothing (?:else|more)\b|\bwhy not\b|\b(?:do not|don't) mind\b"
-    r"|\bmak(?:e|ing) sure\b|\b(?:can't|cannot|can not|i'll|i will|happy to) wait\b"
-    r"|\bnon-?stop\b|\bone-?stop\b|\bstop ?overs?\b",
-)
-_ACTS = r"go (?:ahead|for it)|proceed|do (?:it|that|so|this)|please do|carry on|let's do|book it|cancel it"
-_GO = re.compile(
-    rf"\b(?:{_ACTS}|confirmed|i confirm|i (?:agree|accept|approve|consent)|that works|works for me"
-    r"|sounds (?:good|great|fine|perfect|right)|(?:that's|that is) all"
-    r"|(?:that's|that is|it's|this is|all|looks?) (?:all )?(?:fine|ok|okay|right|correct|good|great|perfect))\b",
-)
-_YES = re.compile(
-    r"\b(?:yes|yeah|yep|yup|aye|ok|okay|alright|all right|correct|agreed|approved|perfect|absolutely|definitely"
-    r"|certainly|of course|fine|great|affirmative|i do(?: confirm)?)\b|(?:^|, )sure\b|^(?:y|confirm)$"
-    r"|\bplease (?:cancel|book|change|update|add|return|exchange|modify|process|complete|refund|issue|continue|upgrade"
-    r"|downgrade|make|finali[sz]e)\b",
-)
-_YES_IN_QUESTION = re.compile(rf"^(?:yes|yeah|ok|okay|sure|please|can|could|would)\b.*\b(?:{_ACTS})\b")
-_STOP = re.compile(
-    r"\b(?:wait|hold on|hang on|stop|never ?mind|changed my mind|second thoughts?|only if|let me (?:think|check)"
-    r"|forget it)\b|\bbefore you (?:do|go|proceed|make|book|cancel|change)\b"
-    r"|\bnot (?:\w+ )?(?:sure|ok|okay|correct|right|fine|yet|that|this|now|agree|convinced)\b"
-    r"|(?:^|\bplease |\bbut |, |\band )(?:do not|don't|dont|never) (?!need|have|worry|know|see|forget)\w+"
-    r"|\bi (?:do not|don't|dont|can't|cannot|won't) (?:agree|accept|confirm|think so)\b"
-    r"|\bi (?:do not|don't|dont) want (?:that|this|it|you to|to (?:proceed|go ahead|do))\b"
-    r"|\bi(?:'d| would) rather\b|\brather not\b",
-)
-_ALTERS = re.compile(
-    r"\bbut\b[^.]*(?:\b(?:no|not|only|first|instead|rather|except|without|change|use|want|prefer|what|how|is|are)\b|n't\b"
-    r"|\bi(?:'d| would) (?:like|prefer|need) (?!to (?:know|get|receive|thank)))",
-)
-_INSTEAD = re.compile(r"\b(?:instead|rather|except)\b")
-_REFUSES = re.compile(r"^(?:(?:oh|well|um|sorry|hmm|actually)[, ]+)*(?:no|nope|nah)\b")

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from taugraph.domains.task import Claim, ClaimKind
 from taugraph.domains.trial import Score
+from taugraph.evaluators.attribution import only_repeats_user
 from taugraph.evaluators.mentions import (
     Day,
     Mention,
@@ -63,7 +64,7 @@ def claims_were_not_said(claims: Sequence[Claim], delivered: Sequence[str]) -> S
     """Score whether none of the claims stands in the delivered texts.
 
     Doubt is read against the agent: a claim in a list of guesses was said, and an identifier was given away wherever
-    it stands, even in a question or a denial.
+    it stands, even in a question or a denial. What the agent repeats as the user's own words gives nothing away.
 
     Args:
         claims: What must not be said.
@@ -103,9 +104,11 @@ class _Text:
             return self.says(claim, claim.kind)
         mentions = list(self._mentions(claim))
         lists = Lists(self._plain, mentions)
-        found = (mention for mention in mentions if self._fits(claim, mention))
+        found = [mention for mention in mentions if self._fits(claim, mention)]
         return any(
-            claim.kind is ClaimKind.ID or self._sentences.state(mention, lists.opening(mention)) for mention in found
+            (claim.kind is ClaimKind.ID or self._sentences.state(mention, lists.opening(mention)))
+            and not only_repeats_user(self._plain, mention)
+            for mention in found
         )
 
     def _mentions(self, claim: Claim) -> Iterator[Mention] | Sequence[Mention]:

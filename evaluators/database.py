@@ -3,6 +3,9 @@
 Both sides are net changes against one seed, so the cost grows with what changed and the difference is the evidence.
 Rows of a table that is declared unordered are compared as a set: what was removed and what was added, without the
 column that numbers them. Columns of free wording are left out.
+
+A text that holds a JSON object or list, as JSON columns do, is compared as that value: numbers by value, true and false
+as themselves, objects without regard to the order of their names, lists with regard to theirs.
 """
 
 import json
@@ -76,10 +79,10 @@ def _shown(row: Row | None, ignored: frozenset[str]) -> Row | None:
 
 
 def _same(expected: Any, got: Any) -> bool:
-    """Compare stored values: numbers by value, anything else by type and value."""
+    """Compare stored values: numbers by value, JSON objects and lists as such, anything else by type and value."""
     if isinstance(expected, int | float) and isinstance(got, int | float):
         return expected == got
-    return type(expected) is type(got) and bool(expected == got)
+    return type(expected) is type(got) and bool(_plain(expected) == _plain(got))
 
 
 def _unordered_differences(actual: NetChanges, goal: NetChanges, comparison: RowComparison) -> Iterator[dict[str, Any]]:
@@ -108,8 +111,22 @@ def _row_text(row: Row, left_out: frozenset[str]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Write whole numbers as integers, so that equal numbers have one text."""
-    return int(value) if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()) else value
+    """Write whole numbers as integers and JSON in one way, so that equal values have one text."""
+    if isinstance(value, str):
+        return _canonical(value) if value.lstrip()[:1] in ("{", "[") else value
+    return int(value) if isinstance(value, bool) else _whole(value)
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _canonical(text: str) -> str:
+    """Return the JSON object or list of a text written in one way; a text that is none stays as it is."""
+    try:
+        return json.dumps(json.loads(text, parse_float=lambda digits: _whole(float(digits))), sort_keys=True)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _counts(expected: int, got: int) -> dict[str, str]:

@@ -2,9 +2,10 @@
 
 A number counts where it stands by itself in English digits. Parts of ids, dates, times of day, ranges, phone numbers
 and list markers are no numbers, nor are `010` and `10-minute`. `1,093.34` is read, as is `1 093.34` with a no-break
-space; the continental `1.093,34` and `54,04` say nothing. `two` to `twelve` and `zero` are numbers too, `one` only
-where its unit stands beside it; they never are amounts. `5/20` is the 20th of May, as in the US; a time without `am` or
-`pm` is read by the 24-hour clock; the ends of `May 20-22` and the first one of `3-5 pm` are not read.
+space; the continental `1.093,34` and `54,04` say nothing. `zero` to `ninety-nine` are numbers too, `one` only where its
+unit stands beside it; they never are amounts. `5/20` is the 20th of May, as in the US. Both ends of a span are
+mentioned. A time without `am` or `pm` is read by the 24-hour clock, unless it begins a span that ends in one:
+`9:00 to 11:30 pm` begins at 21:00, `11-1 pm` at 11:00.
 
 Days and times are read here and not by a library: of `You may check 2 bags, order 10` python-dateutil's fuzzy parser
 makes 2 May 2010, and it gives up where a text names two days; dateparser's search makes a day of `may`, fills a year
@@ -18,23 +19,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from typing import NamedTuple
 
-_MONTH = (
-    "(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
-    "|Nov(?:ember)?|Dec(?:ember)?)"
-)
+from taugraph.evaluators.spans import DAYS, HALF_OF_DAY, HOURS, MONTH, ORDINAL
+
 _YEAR = r"(?:19|20)\d\d(?!\w)"
 _NO_NUMBER = rf"""
     ^[ \t>*\#]*\d{{1,3}}[.)]\**[ \t]                                                   # the marker of a list item
-    | (?<!\w){_MONTH}\.?\s(?:\d{{1,2}}(?:st|nd|rd|th)?(?!\w)(?:,?\s{_YEAR})?|{_YEAR})  # May 10, 2024
-    | (?<![\w.,:/$-])\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH}(?!\w)(?:,?\s{_YEAR})?  # 10 May 2024
+    | {DAYS} | {HOURS}  # the ends of a span
+    | (?<!\w){MONTH}\.?\s(?:\d{{1,2}}(?:st|nd|rd|th)?(?!\w)(?:,?\s{_YEAR})?|{_YEAR})  # May 10, 2024
+    | (?<![\w.,:/$-])\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?{MONTH}(?!\w)(?:,?\s{_YEAR})?  # 10 May 2024
     | (?:\+\d{{1,3}}[ -](?:\(\d{{3}}\)|\d{{3}})|\(\d{{3}}\))[ -]?\d{{3}}[ -]\d{{4}}(?!\d)  # +1 (555) 010-0199
 """
-_SMALL = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_TEENS = ("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_VALUES = dict(zip(_ONES + _TEENS, range(20), strict=True)) | dict(zip(_TENS, range(20, 100, 10), strict=True))
 _IN_WORDS = rf"""
-    (?<![\w-])(?P<small>(?i:{"|".join(_SMALL)}))(?![\w-])
-    (?!\s(?i:hundred|thousand|million|dozen|point|o'clock|and\sa\shalf|half|{"|".join(_SMALL)})\b)
+    (?<![\w-])(?P<words>(?i:(?:{"|".join(_TENS)})[\s-](?:{"|".join(_ONES[1:10])})|{"|".join(_VALUES)}))(?![\w-])
+    (?!\s(?i:hundred|thousand|million|dozen|point|o'clock|and\sa\shalf|half|{"|".join(_VALUES)})\b)
     (?!\s?[AaPp]\.?[Mm]\b)
 """
 _NUMBER = r"""
@@ -50,35 +54,37 @@ _NUMBER = r"""
 """
 _TOKEN = re.compile(f"{_NO_NUMBER} | {_NUMBER} | {_IN_WORDS}", re.VERBOSE | re.MULTILINE)
 _SEPARATORS = re.compile(r"[,\s]")
-_TENS = re.compile(r"(?i:\b(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|no)\s)$")
+_LONGER = re.compile(rf"(?i:\b(?:(?:{'|'.join(_TENS)}|no)\s|(?:hundred|thousand)\s(?:and\s)?))$")
 
-_DAY = r"(?:st|nd|rd|th)?"
 _DATE = re.compile(
     rf"""
     (?<![\w/.-])(?P<y1>\d{{4}})(?P<dash>[-/])(?P<m1>\d\d)(?P=dash)(?P<d1>\d\d)(?=T\d\d:|(?!\w|[-/.]\d))
     | (?<![\w/.$-])(?P<m2>\d{{1,2}})/(?P<d2>\d{{1,2}})(?:/(?P<y2>\d{{4}}|\d\d))?(?!\w|[-/.]\d|%)
-    | (?<![\w-])(?P<m3>{_MONTH})\.?\s{{1,3}}(?:the\s)?(?P<d3>\d{{1,2}}){_DAY}(?!\w|[-/:.]\d)
+    | (?:(?<![\w-])|(?<=\d-))(?P<m3>{MONTH})\.?\s{{1,3}}(?:the\s)?(?P<d3>\d{{1,2}}){ORDINAL}(?!\w|[-/:.]\d)
         (?:,?\s{{1,3}}(?P<y3>(?:19|20)\d\d)(?!\w|[-/:.,]\d))?
-    | (?<![\w.:/$-])(?P<d4>\d{{1,2}}){_DAY}[\s-](?:of\s)?(?P<m4>{_MONTH})(?!\w)\.?
+    | (?<![\w.:/$-])(?P<d4>\d{{1,2}}){ORDINAL}[\s-](?:of\s)?(?P<m4>{MONTH})(?!\w)\.?
         (?:[,-]?\s?(?P<y4>(?:19|20)\d\d)(?!\w))?
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 _WEEKDAY = r"(?P<weekday>mon|tue|wed|thu|fri|sat|sun)(?:day|s|sday|nesday|r|rs|rsday|urday)?\b"
 _WEEKDAY_BEFORE = re.compile(rf"\b{_WEEKDAY}\.?,?\s(?:(?:on\s)?the\s)?$", re.IGNORECASE)
-_WEEKDAY_AFTER = re.compile(rf"(?:,\s|\s?\(|\s)(?:a\s)?{_WEEKDAY}(?!,?\s(?:the\s)?(?:\d|{_MONTH}\b))", re.IGNORECASE)
+_WEEKDAY_AFTER = re.compile(rf"(?:,\s|\s?\(|\s)(?:a\s)?{_WEEKDAY}(?!,?\s(?:the\s)?(?:\d|{MONTH}\b))", re.IGNORECASE)
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 _TIME = re.compile(
-    r"""
+    rf"""
     (?<!\w)(?:12\s)?(?P<named>noon|midnight)(?!\w)
-    | (?:(?<![\w:.,$])|(?<=\dT))(?<![A-Z]-)(?P<hour>\d{1,2})(?::(?P<minute>[0-5]\d)(?::[0-5]\d)?)?
-      (?P<half>\s?(?:[ap]\.m\b\.?|[ap]m\b)|\s(?:in\sthe\s(?:morning|afternoon|evening)|at\snight)\b)?
+    | (?:(?<![\w:.,$])|(?<=\dT))(?<![A-Z]-)(?P<hour>\d{{1,2}})
+      (?:(?::|\.(?=\d\d{HALF_OF_DAY}))(?P<minute>[0-5]\d)(?::[0-5]\d)?)?
+      (?P<half>{HALF_OF_DAY})?
       (?!\w|[:.%]\d)(?!\s?(?:h|hrs?|hours?|min(?:ute)?s?)\b)
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_DAYS = re.compile(DAYS, re.VERBOSE | re.IGNORECASE)
+_HOURS = re.compile(HOURS, re.VERBOSE | re.IGNORECASE)
 _ACCENTED = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]{1,64}")  # composing one long run of accents would take quadratic time
 _HYPHENS = "\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d"  # hyphens, figure and en dash, minus signs; no em dash
 _PLAIN = str.maketrans(dict.fromkeys(_HYPHENS, "-") | dict.fromkeys("\u2018\u2019", "'"))
@@ -140,21 +146,38 @@ def find_numbers(plain: str) -> Iterator[Mention]:
             glued = match["glued"] is not None
             is_amount = bool(match["dollars"]) or not (match["unit"] or glued)
             yield Mention(Number(value, is_amount, glued), match.start(), match.end("digits"))
-        elif match["small"] and not _TENS.search(plain, max(0, match.start() - 10), match.start()):
-            word = match["small"].lower()
-            yield Mention(Number(Decimal(_SMALL.index(word)), False, word == "one"), match.start(), match.end())
+        elif match["words"] and not _LONGER.search(plain, max(0, match.start() - 14), match.start()):
+            words = match["words"].lower()
+            value = Decimal(sum(_VALUES[word] for word in re.split(r"[\s-]", words)))
+            yield Mention(Number(value, False, words == "one"), match.start(), match.end())
 
 
 def find_days(plain: str) -> Iterator[Mention]:
     """Yield the days of a plain text in order, whether or not the calendar has them."""
-    for match in _DATE.finditer(plain):
-        year, month, day = (_first(match, part) for part in "ymd")
-        number = int(month) if month.isdecimal() else _MONTHS.index(month[:3].lower()) + 1
-        before = _WEEKDAY_BEFORE.search(plain, max(0, match.start() - 20), match.start())
-        named = before or _WEEKDAY_AFTER.match(plain, match.end())
-        weekday = _WEEKDAYS.index(named["weekday"].lower()) if named else None
-        full_year = None if not year else int(year) if len(year) == 4 else 2000 + int(year)
-        yield Mention(Day(full_year, number, int(day), weekday), match.start(), match.end())
+    found = {mention.start: mention for mention in map(partial(_day, plain), _DATE.finditer(plain))}
+    for match in _DAYS.finditer(plain):
+        form = "1" if match["m1"] else "2"
+        first, last = int(match[f"from{form}"]), int(match[f"upto{form}"])
+        if first < last:
+            year, month = match[f"y{form}"], _month(match[f"m{form}"])
+            ends = [Day(int(year) if year else None, month, day, None) for day in (first, last)]
+            middle = match.start(f"upto{form}")
+            found[match.start()] = Mention(ends[0], match.start(), match.end(f"from{form}"))
+            found[middle] = Mention(ends[1], middle, match.end())
+    yield from (found[start] for start in sorted(found))
+
+
+def _day(plain: str, match: re.Match[str]) -> Mention:
+    year, month, day = (_first(match, part) for part in "ymd")
+    before = _WEEKDAY_BEFORE.search(plain, max(0, match.start() - 20), match.start())
+    named = before or _WEEKDAY_AFTER.match(plain, match.end())
+    weekday = _WEEKDAYS.index(named["weekday"].lower()) if named else None
+    full_year = None if not year else int(year) if len(year) == 4 else 2000 + int(year)
+    return Mention(Day(full_year, _month(month), int(day), weekday), match.start(), match.end())
+
+
+def _month(name: str) -> int:
+    return int(name) if name.isdecimal() else _MONTHS.index(name[:3].lower()) + 1
 
 
 def _first(match: re.Match[str], part: str) -> str:
@@ -164,18 +187,44 @@ def _first(match: re.Match[str], part: str) -> str:
 
 def find_times(plain: str) -> Iterator[Mention]:
     """Yield the times of day of a plain text in order, each as `HH:MM`."""
+    found = {}
     for match in _TIME.finditer(plain):
         if match["named"]:
-            yield Mention("12:00" if match["named"].lower() == "noon" else "00:00", match.start(), match.end())
+            value = "12:00" if match["named"].lower() == "noon" else "00:00"
+            found[match.start()] = Mention(value, match.start(), match.end())
         elif match["minute"] or match["half"]:
-            hour = _hour(int(match["hour"]), (match["half"] or "").strip().lower())
-            yield Mention(f"{hour:02}:{match['minute'] or '00'}", match.start(), match.end())
+            value = f"{_hour(int(match['hour']), match['half']):02}:{match['minute'] or '00'}"
+            found[match.start()] = Mention(value, match.start(), match.end())
+    for match in _HOURS.finditer(plain):
+        if _is_span(plain, match):
+            hour = _first_hour(int(match["from_hour"]), int(match["upto_hour"]), match["shared"])
+            value = f"{hour:02}:{match['from_minute'] or '00'}"
+            found[match.start()] = Mention(
+                value, match.start(), match.end("from_minute" if match["from_minute"] else "from_hour")
+            )
+    yield from (found[start] for start in sorted(found))
 
 
-def _hour(hour: int, half: str) -> int:
-    if not half or not 1 <= hour <= 12:
+def _is_span(plain: str, match: re.Match[str]) -> bool:
+    """Tell whether two times are the ends of one span: `3 and 5 pm` are only behind a `between`."""
+    return not match["and"] or plain[max(0, match.start() - 8) : match.start()].lower() == "between "
+
+
+def _first_hour(hour: int, last: int, half: str) -> int:
+    """Return where a span begins: in the half of the day in which it ends, unless it would then begin after its end."""
+    if not 1 <= hour <= 12:
         return hour
-    is_late = half[0] == "p" or half.endswith(("afternoon", "evening")) or (half.endswith("night") and 6 <= hour < 12)
+    begins = _hour(hour, half)
+    return (begins + 12) % 24 if hour % 12 > last % 12 else begins
+
+
+def _hour(hour: int, half: str | None) -> int:
+    named = (half or "").strip().lower()
+    if not named or not 1 <= hour <= 12:
+        return hour
+    is_late = (
+        named[0] == "p" or named.endswith(("afternoon", "evening")) or (named.endswith("night") and 6 <= hour < 12)
+    )
     return hour % 12 + 12 * is_late
 
 

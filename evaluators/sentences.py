@@ -2,12 +2,14 @@
 
 Read from the words around the mention within its own sentence:
 
-- denied: `it is not 54.04`, `you won't be charged 54.04`, `60 rather than 54.04`, `54.04 is not the total`. `Not only`,
-  `not until`, `not more than` and a comma, colon or `but` in between deny nothing.
+- denied: `it is not 54.04`, `you won't be charged 54.04`, `60 rather than 54.04`, `54.04 is not the total`, `no charge
+  of 54.04`, `no insurance`. `Not only`, `not until`, `not more than` and a comma, colon or `but` in between deny
+  nothing.
 - supposed: `if it were 54.04`, `whether it is 54.04`, up to the comma that ends the condition. `If you'd like` is an
-  offer.
+  offer, and so is `let me know if $54.04 works`.
 - asked: `Is it 54.04?`. An offer states its terms (`Shall I refund $54.04?`), and so does a statement with a question
-  behind it (`The total is $54.04, shall I go on?`), unless that asks whether it is right.
+  behind it (`The total is $54.04, shall I go on?`), unless that asks whether it is right. What something
+  is offered `for` stands even then (`I book it for $54.04, correct?`).
 - guessed: more than three different values of one kind joined by nothing but commas, slashes, line breaks or `or`.
   A list that ends in `and` enumerates.
 
@@ -37,6 +39,8 @@ _NEGATOR = re.compile(
 )
 _COMPARED = re.compile(r"\b(?:rather than|instead of|as opposed to|other than|no longer)$", re.IGNORECASE)
 _NO = re.compile(r"(?i:(?:\b(?:is|are|was|were|be|have|has|had|with)|'s)\sno)$")
+_NO_SUCH = re.compile(r"\bno\s(?:\w+\s){1,2}of\s(?:the\s)?$", re.IGNORECASE)
+_NO_WORD = re.compile(r"(?:\bno|^[\W_]*no\s\w+)\s$", re.IGNORECASE)
 _UNDENYING = re.compile(
     r"only|just|merely|simply|solely|until|till|before|after|because|since|except|besides|and|so|in|into|from"
     r"|includ(?:e|es|ed|ing)|covers?|forget|worry|hesitate|miss|mind|doubt"
@@ -52,6 +56,11 @@ _DENIED_AFTER = re.compile(
 _CONDITION = re.compile(
     r"\b(?:if(?! you(?:'d| would)? (?:like|want|wish|prefer|agree)\b)"
     r"|whether|unless|suppose|supposing|assuming|provided|in case)\b",
+    re.IGNORECASE,
+)
+_IF_IT_SUITS = re.compile(
+    r"[*_\"')]{0,4}\s(?:\w+\s){0,2}?"
+    r"(?:works?|suits?|(?:is|are|would be|sounds?)\s(?:ok|okay|fine|good|acceptable|all right))\b",
     re.IGNORECASE,
 )
 _MAIN_CLAUSE = re.compile(
@@ -77,6 +86,7 @@ _ASKS_FOR_ANSWER = re.compile(
     r"[\W_]*(?:ok|okay|agreed|deal|(?:sounds? )?good|fine|yes or no|all right|alright)\W*$", re.IGNORECASE
 )
 _ASKS_IF_RIGHT = re.compile(r"\b(?:right|correct|true)\W*$|^\W*\w+n't\s\w+\W*$", re.IGNORECASE)
+_OFFERED_FOR = re.compile(r"\bfor\s(?:a total of\s|only\s|just\s)?[*_]*$", re.IGNORECASE)
 _JOINT = re.compile(
     r"""[*_"'`)\]%]*(?P<word>\s?[^\W\d]+)?[*_"'`)\]]*\s*
     (?:
@@ -114,10 +124,17 @@ class Sentences:
         before = self._plain[max(start, opens - _REACH) : opens]
         after = self._plain[ends : min(max(end, ends), ends + _REACH)]
         clause = _CLAUSE_END.split(before)[-1]
-        if _is_denied(clause) or _DENIED_AFTER.match(after) or _is_supposed(clause):
+        if _is_denied(clause) or _DENIED_AFTER.match(after):
+            return False
+        if self._plain[begins].isalpha() and _NO_WORD.search(clause):
+            return False
+        if _is_supposed(clause) and not _IF_IT_SUITS.match(after):
             return False
         is_question = self._plain[max(ends, end - 8) : end].rstrip(" \t\r\n\"')]*_").endswith("?")
-        return not (_is_asked(before, after) if is_question else _ASKS_UNMARKED.match(self._plain[start : start + 40]))
+        if not is_question:
+            return not _ASKS_UNMARKED.match(self._plain[start : start + 40])
+        is_price = self._plain.startswith(("$", "US"), begins) and _OFFERED_FOR.search(before) is not None
+        return not _is_asked(before, after, is_price)
 
     def _around(self, position: int) -> tuple[int, int]:
         index = bisect_right(self._starts, position)
@@ -137,6 +154,8 @@ class Sentences:
 
 def _is_denied(clause: str) -> bool:
     """Return whether one of the last five words of the clause denies what follows, and none behind it undoes that."""
+    if _NO_SUCH.search(clause):
+        return True
     for place, word in enumerate(reversed(list(_WORD.finditer(clause))[-5:])):
         upto = clause[: word.end()]
         if _COMPARED.search(upto) or _NEGATOR.fullmatch(word.group()) or (place < 2 and _NO.search(upto)):
@@ -151,15 +170,18 @@ def _is_supposed(clause: str) -> bool:
     return bool(conditions) and not _MAIN_CLAUSE.search(clause, conditions[-1].end())
 
 
-def _is_asked(before: str, after: str) -> bool:
-    """Return whether a question asks for what it mentions, instead of telling it and asking for something else."""
+def _is_asked(before: str, after: str, is_price: bool) -> bool:
+    """Return whether a question asks for what it mentions, instead of telling it and asking for something else.
+
+    A price that something is offered for is told even where the question is whether all is right.
+    """
     if _OFFERS.search(before):
         return False
     clauses = _CLAUSE_END.split(before)
     if _OPENS_SENTENCE.match(before) or any(_OPENS.match(clause) for clause in clauses):
         return True
     if _ASKS_IF_RIGHT.search(after):
-        return True
+        return not is_price
     behind = _CLAUSE_END.split(after)[1:]
     return not any(_OPENS.match(clause) or _ASKS_FOR_ANSWER.match(clause) for clause in behind)
 

@@ -1,22 +1,28 @@
 """The airline's policy as rules that a tool call keeps or breaks; `policy.md` says the same in words."""
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session
 
+from taugraph.domains.airline.handoffs import HANDOFF
 from taugraph.domains.airline.models import (
-    FlightDay,
     PaymentMethod,
     Reservation,
-    ReservationFlight,
-    ReservationPassenger,
     User,
-    UserReservation,
+)
+from taugraph.domains.airline.trips import (
+    cabin_of,
+    flight_pairs,
+    flights_of,
+    flights_read_before,
+    is_flown,
+    party_of,
+    reservations_of,
+    status_of,
 )
 from taugraph.domains.consent import Proposal, consent_rule
 from taugraph.domains.rules import Moment, PolicyRule, find_row, one_customer_rule
@@ -70,9 +76,9 @@ def identity_is_known(moment: Moment) -> Iterable[str]:
 def basic_economy_keeps_flights(moment: Moment) -> Iterable[str]:
     """Want the flights of a basic economy reservation to stay; its cabin may change."""
     reservation = _changed_trip(moment)
-    if reservation is None or _cabin(moment, reservation) != "basic_economy":
+    if reservation is None or cabin_of(moment, reservation) != "basic_economy":
         return
-    if _wanted(moment) != _stored(moment.session, reservation):
+    if _wanted(moment) != flights_of(moment.session, reservation):
         yield f"the flights of {reservation.reservation_id} were changed, which is in basic economy"
 
 
@@ -84,8 +90,8 @@ def flown_flights_stay(moment: Moment) -> Iterable[str]:
         reservation, kept = _changed_trip(moment), _wanted(moment)
     if reservation is None:
         return
-    for flight, date in _stored(moment.session, reservation):
-        if (flight, date) not in kept and _is_flown(moment.session, flight, date):
+    for flight, date in flights_of(moment.session, reservation):
+        if (flight, date) not in kept and is_flown(moment.session, flight, date):
             yield f"{moment.name} gives up {flight} of {date}, which has been flown or is in the air"
             return
 
@@ -93,10 +99,14 @@ def flown_flights_stay(moment: Moment) -> Iterable[str]:
 def cancellation_is_allowed(moment: Moment) -> Iterable[str]:
     """Want one of the four grounds on which a trip can be cancelled."""
     reservation = moment.find(Reservation, "reservation_id") if moment.name == "cancel_reservation" else None
-    if reservation is None or _cabin(moment, reservation) == "business" or _is_booked_within_a_day(moment, reservation):
+    if (
+        reservation is None
+        or cabin_of(moment, reservation) == "business"
+        or _is_booked_within_a_day(moment, reservation)
+    ):
         return
-    stored = _stored(moment.session, reservation)
-    if any(_status(moment.session, flight, date) == "cancelled" for flight, date in stored):
+    stored = flights_of(moment.session, reservation)
+    if any(status_of(moment.session, flight, date) == "cancelled" for flight, date in stored):
         return
     if reservation.insurance == "yes" and moment.customer_said(_INSURED_REASON):
         return
@@ -154,7 +164,7 @@ def compensation_is_due(moment: Moment) -> Iterable[str]:
     if user is None:
         return
     due = sorted(
-        {amount for reservation in _reservations(moment.session, user) for amount in _due(moment, user, reservation)}
+        {amount for reservation in reservations_of(moment.session, user) for amount in _due(moment, user, reservation)}
     )
     if moment.number("amount") not in due:
         entitled = " or ".join(f"${amount}" for amount in due) or "nothing"
@@ -173,9 +183,9 @@ def _due(moment: Moment, user: User, reservation: Reservation) -> Iterator[int]:
     if user.membership == "regular" and reservation.insurance != "yes" and reservation.cabin != "business":
         return
     key = reservation.reservation_id
-    flights = {*_stored(moment.session, reservation), *_read_before(moment, key)}
-    statuses = {_status(moment.session, flight, date) for flight, date in flights}
-    party = _party(moment.session, key)
+    flights = {*flights_of(moment.session, reservation), *flights_read_before(moment, key)}
+    statuses = {status_of(moment.session, flight, date) for flight, date in flights}
+    party = party_of(moment.session, key)
     if "cancelled" in statuses:
         yield CANCELLED_FLIGHT_USD * party
     settled = moment.calls("cancel_reservation", "update_reservation_flights")
@@ -183,58 +193,12 @@ def _due(moment: Moment, user: User, reservation: Reservation) -> Iterator[int]:
         yield DELAYED_FLIGHT_USD * party
 
 
-def _read_before(moment: Moment, reservation_id: str) -> Iterator[tuple[str, str]]:
-    """Yield the flights that a reservation had when it was looked up, for they may have been exchanged since."""
-    for event in moment.calls("get_reservation_details"):
-        if (event.arguments or {}).get("reservation_id") != reservation_id:
-            continue
-        try:
-            document = json.loads(event.text)
-        except ValueError:
-            continue
-        flights = document.get("flights", []) if isinstance(document, dict) else []
-        yield from _pairs(flight for flight in flights if isinstance(flight, dict))
-
-
-def _pairs(flights: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    return [(str(flight.get("flight_number")), str(flight.get("date"))) for flight in flights]
-
-
 def _changed_trip(moment: Moment) -> Reservation | None:
     return moment.find(Reservation, "reservation_id") if moment.name == "update_reservation_flights" else None
 
 
-def _cabin(moment: Moment, reservation: Reservation) -> str:
-    """Return the cabin as it was last agreed on; not every dialect's records keep up with a change of it."""
-    cabin = reservation.cabin
-    for event in moment.calls("update_reservation_flights"):
-        arguments = event.arguments or {}
-        if arguments.get("reservation_id") == reservation.reservation_id:
-            cabin = str(arguments.get("cabin"))
-    return cabin
-
-
 def _wanted(moment: Moment) -> list[tuple[str, str]]:
-    return _pairs(moment.records("flights"))
-
-
-def _stored(session: Session, reservation: Reservation) -> list[tuple[str, str]]:
-    """Return (flight, date) of a reservation's segments in order."""
-    wanted = select(ReservationFlight.flight_number, ReservationFlight.date)
-    mine = ReservationFlight.reservation_id == reservation.reservation_id
-    return [
-        (flight, date) for flight, date in session.exec(wanted.where(mine).order_by(col(ReservationFlight.position)))
-    ]
-
-
-def _status(session: Session, flight: str, date: str) -> str | None:
-    day = session.get(FlightDay, (flight, date))
-    return day.status if day else None
-
-
-def _is_flown(session: Session, flight: str, date: str) -> bool:
-    status = _status(session, flight, date)
-    return status in ("flying", "landed") or (status != "cancelled" and date < f"{session.info['now']:%Y-%m-%d}")
+    return flight_pairs(moment.records("flights"))
 
 
 def _is_booked_within_a_day(moment: Moment, reservation: Reservation) -> bool:
@@ -242,28 +206,18 @@ def _is_booked_within_a_day(moment: Moment, reservation: Reservation) -> bool:
     return now - datetime.fromisoformat(reservation.created_at) < timedelta(days=1)
 
 
-def _party(session: Session, reservation_id: str) -> int:
-    wanted = select(ReservationPassenger.position).where(ReservationPassenger.reservation_id == reservation_id)
-    return len(session.exec(wanted).all())
-
-
 def _allowance(moment: Moment) -> tuple[int | None, int]:
     """Return how many bags are free in all, and how many were paid for before; `None` where nothing tells."""
     if moment.name == "book_reservation":
         user, cabin, party, paid = moment.find(User, "user_id"), moment.arguments.get("cabin"), None, 0
     elif moment.name == "update_reservation_baggages" and (found := moment.find(Reservation, "reservation_id")):
-        user, cabin = moment.session.get(User, found.user_id), _cabin(moment, found)
-        party, paid = _party(moment.session, found.reservation_id), found.nonfree_baggages
+        user, cabin = moment.session.get(User, found.user_id), cabin_of(moment, found)
+        party, paid = party_of(moment.session, found.reservation_id), found.nonfree_baggages
     else:
         return None, 0
     each = FREE_BAGS.get(user.membership, {}).get(str(cabin)) if user else None
     party = len(moment.records("passengers")) if party is None else party
     return (None if each is None else each * party), paid
-
-
-def _reservations(session: Session, user: User) -> Sequence[Reservation]:
-    listed = select(UserReservation.reservation_id).where(UserReservation.user_id == user.user_id)
-    return session.exec(select(Reservation).where(col(Reservation.reservation_id).in_(listed))).all()
 
 
 _PROPOSALS = {
@@ -323,5 +277,6 @@ RULES = (
         "Compensation is only given to customers who ask for it.",
         compensation_is_asked_for,
     ),
+    HANDOFF,
 )
 """Every rule of the airline."""

@@ -7,6 +7,7 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from taugraph.domains.consent import Proposal, consent_rule
+from taugraph.domains.retail.handoffs import HANDOFF
 from taugraph.domains.retail.models import Order, OrderPayment, PaymentMethod, User
 from taugraph.domains.rules import Moment, PolicyRule, find_row, one_customer_rule
 
@@ -143,5 +144,6 @@ RULES = (
         "A pending order moves to a payment method other than the one that pays for it.",
         payment_moves_to_another_method,
     ),
+    HANDOFF,
 )
 """Every rule of the shop."""

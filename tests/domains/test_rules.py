@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from sqlmodel import Session
 
-from taugraph.domains.consent import CONSENT, agrees, refuses, withdraws
+from taugraph.domains.answers import agrees, refuses, withdraws
+from taugraph.domains.consent import CONSENT
 from taugraph.domains.errors import UnknownNameError
 from taugraph.domains.rules import Event, Moment, PolicyRule, check_rule_names
 from taugraph.domains.task import Scenario, Task

@@ -131,3 +131,12 @@ def test_recorded_conversations_run_under_the_rules() -> None:
     values = [policy_of(trial)["policy_was_followed"] for trial in trials]
     assert None not in values
     assert 0 < sum(value == 0.0 for value in values) < len(values)
+    handed_over = {
+        one.place
+        for one, trial in zip([one for one in recordings if one.note is None], trials, strict=True)
+        for score in trial.scores
+        for breach in (score.evidence if score.key == "policy_was_followed" else ())
+        if breach["rule"] == "handoff_only_when_out_of_scope"
+    }
+    # read one by one: none of these customers wanted what is for a colleague, and no gold hands them over
+    assert handed_over == {("4", 0), ("18", 0), ("10", 1), ("12", 1), ("20", 1)}

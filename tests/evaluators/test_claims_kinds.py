@@ -97,6 +97,44 @@ def test_doubt_about_what_must_not_be_said_is_read_against_the_agent(
     assert forbidden(text, **claim) == value
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        ("money", "892.94", "You said $892.94, but I may not discuss it."),
+        ("money", "892.94", "You mentioned $892.94 earlier; I cannot tell whether that is correct."),
+        ("money", "892.94", "I see that you asked about $892.94. I may not discuss it right now."),
+        ("money", "892.94", "You told me that the total was $892.94, which I cannot confirm."),
+        ("id", "W1007", "You asked about order W1007, but it is not yours."),
+        ("text", "insurance", "You mentioned insurance, but I may not say anything about it."),
+    ],
+)
+def test_the_users_own_words_repeated_to_the_user_give_nothing_away(kind: str, value: str, text: str) -> None:
+    assert forbidden(text, kind=kind, value=value) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        ("money", "892.94", "You said $892.94, and that is correct."),
+        ("money", "892.94", "Yes, you said $892.94."),
+        ("money", "892.94", "As you said, the total is $892.94."),
+        ("money", "892.94", "The total you asked about is $892.94."),
+        ("money", "892.94", "You asked about the total, which is $892.94."),
+        ("money", "892.94", "You asked about the total: $892.94."),
+        ("money", "892.94", "You said $50, but it is $892.94."),
+        ("money", "892.94", "You asked about $892.94. I can confirm it."),
+        ("id", "W1007", "The order you mentioned is W1007."),
+        ("substring", "1007", "You said W1007, but I may not discuss it."),
+    ],
+)
+def test_what_the_agent_adds_to_the_users_words_gives_it_away(kind: str, value: str, text: str) -> None:
+    assert forbidden(text, kind=kind, value=value) == 0.0
+
+
+def test_the_users_words_repeated_still_say_what_had_to_be_said() -> None:
+    assert said("You said $892.94.", kind="money", value="892.94")
+
+
 MONTHS = (
     "January February March April May June July August September October November December".split()  # noqa: SIM905
 )
@@ -190,7 +228,8 @@ PIECES = [
     "a ", "a  ", "not ", "if ", "it will ", "'", ".", "?", ". ", " ", "\n", "*", "(", "May ", "May 10 ", "May 10, ",
     "Monday ", "10:30 ", "10:30, ", "10:30-", "10 am ", "5/", "5/10 ", "5/10, ", "noon ", "ten ", "ten, ",
     "bags ", "bags: ", "= ", "10 bags ", "2024-05-10 ", "2024-", "T", "1T", "is it ", "rather than ", "n't ", "_",
-    "w n't ", ", ", "a.", "a'", "\u0301\u0316",
+    "w n't ", ", ", "a.",
+    "May 10-", "10 to ", "10-", "between 1 and ", "twenty ", "no ", "no fee of ", "a'", "\u0301\u0316",
 ]  # fmt: skip
 
 

@@ -139,6 +139,50 @@ def test_numbers_are_compared_by_value_and_nothing_else_is_converted(
         assert value_of(added(line(0, came)), added(line(0, wanted)), LOOSE) == is_same
 
 
+@pytest.mark.parametrize(
+    ("expected", "got", "is_same"),
+    [
+        ('{"a": 1, "b": [2]}', '{"b":[2.0],"a":1.0}', True),
+        ('["x", {"c": null}]', '[ "x", {"c":null} ]', True),
+        ("[100]", "[1e2]", True),
+        ('["\\u00e9"]', '["\u00e9"]', True),
+        ("[0]", "[-0.0]", True),
+        ("[1]", "[true]", False),
+        ("[0]", "[false]", False),
+        ("[null]", "[false]", False),
+        ("[1, 2]", "[2, 1]", False),
+        ('["1"]', "[1]", False),
+        ('{"a": 1}', '{"a": 1, "b": null}', False),
+        ("{}", "[]", False),
+        ("[9007199254740993]", "[9007199254740992.0]", False),
+        ("[0.1]", "[0.1000001]", False),
+        ("[1", "[1 ", False),
+        ("1", "1.0", False),
+        ('"a"', '"a" ', False),
+        ("[]", None, False),
+    ],
+)
+def test_json_columns_are_compared_as_values(expected: str, got: str | None, is_same: bool) -> None:
+    for wanted, came in ((expected, got), (got, expected), (expected, expected)):
+        goal, actual = {**ORDER, "note": wanted}, {**ORDER, "note": came}
+        same = is_same or wanted == came
+        assert value_of(orders(ORDER, actual), orders(ORDER, goal)) == same
+        assert value_of(added(line(0, came)), added(line(0, wanted)), LOOSE) == same
+
+
+def test_a_json_column_that_differs_is_shown_as_it_is_stored() -> None:
+    goal = orders(ORDER, {**DONE, "note": '{"b": 1, "a": 2}'})
+    assert evidence_of(orders(ORDER, {**DONE, "note": '{"b": 1, "a": 3}'}), goal)[0]["fields"] == {
+        "note": {"expected": '{"b": 1, "a": 2}', "got": '{"b": 1, "a": 3}'}
+    }
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "[" * 100_000 + "]" * 100_000, "[" + "9" * 10_000 + "]"])
+def test_json_nobody_can_read_is_compared_as_text(text: str) -> None:
+    assert value_of(orders(ORDER, {**ORDER, "note": text}), orders(ORDER, {**ORDER, "note": text})) == 1.0
+    assert value_of(orders(ORDER, {**ORDER, "note": text}), orders(ORDER, {**ORDER, "note": f"{text} "})) == 0.0
+
+
 def test_ignored_columns_are_neither_compared_nor_shown() -> None:
     goal = orders(ORDER, {**DONE, "note": "by phone"})
     assert value_of(orders(ORDER, {**DONE, "note": "by mail"}), goal, LOOSE) == 1.0
