@@ -9,13 +9,15 @@ import logging
 import sys
 
 from taugraph.cli import checking as _checking
+from taugraph.cli import langsmith as _langsmith
 from taugraph.cli import playing as _playing
 from taugraph.cli import showing as _showing
+from taugraph.cli import users as _users
 from taugraph.cli.app import app
 
 __all__ = ["app", "main"]
 
-_COMMANDS = (_playing, _showing, _checking)
+_COMMANDS = (_playing, _showing, _checking, _langsmith, _users)
 """Modules whose commands joined `app` when they were imported."""
 
 

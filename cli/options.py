@@ -44,6 +44,10 @@ Trials = Annotated[
 ]
 Tasks = Annotated[str | None, typer.Option(help="Task ids, separated by commas.")]
 Split = Annotated[str | None, typer.Option(help="Split of the tasks; test where there is one.")]
+LangSmith = Annotated[
+    bool, typer.Option("--langsmith", help="Send the experiment to LangSmith too; otherwise nothing is sent.")
+]
+ExperimentPrefix = Annotated[str | None, typer.Option(help="Stands before the name of LangSmith's experiment.")]
 Limit = Annotated[int | None, typer.Option(help="Take only the first so many tasks.")]
 Concurrency = Annotated[int | None, typer.Option(help="Trials played at the same time. Default: 8.")]
 Seed = Annotated[int | None, typer.Option(help="Seed of the run. Default: 0.")]

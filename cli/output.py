@@ -10,26 +10,54 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from taugraph.domains.trial import Trial
+    from taugraph.experiments.langsmith.publishing import Published, Publisher
     from taugraph.experiments.replay import Replay
     from taugraph.experiments.run import Run
     from taugraph.experiments.settings import RunSettings
     from taugraph.experiments.store import Store
 
 
-def play(started: "Run | Replay", location: str, results: "Store", *, as_json: bool) -> None:
-    """Play with a progress display, print the report, and end with the exit code that fits."""
+def play(
+    started: "Run | Replay", location: str, results: "Store", *, as_json: bool, publisher: "Publisher | None" = None
+) -> None:
+    """Play with a progress display, print the report, and end with the exit code that fits.
+
+    Args:
+        started: What is to be played.
+        location: Where the store is, for the command to go on with.
+        results: The store.
+        as_json: Whether the report is JSON.
+        publisher: Sends the trials to LangSmith meanwhile; `None` to send nothing.
+    """
     from taugraph.experiments.display import progress_of  # noqa: PLC0415 - heavy
 
     with progress_of(started.missing) as on_trial:
-        ended_early = started.play(on_trial)
+        ended_early = started.play(on_trial if publisher is None else both(publisher, on_trial))
     agreement = started.agreement() if hasattr(started, "agreement") else None
     print_report(started.name, results, as_json=as_json, agreement=agreement)
+    if publisher is not None:
+        from taugraph.experiments.run import report_on  # noqa: PLC0415 - heavy
+
+        typer.echo(published_in_words(publisher.finish(report_on(started.name, results)), started.name), err=True)
     still = started.missing if agreement is None else 0
     if ended_early and ended_early != "interrupted":
         complain(ended_early)
     if still:
         typer.echo(f"trials missing: {still}; play them with: {resume_command(started.name, location)}", err=True)
     raise typer.Exit(130 if ended_early == "interrupted" else 2 if ended_early else 1 if still else 0)
+
+
+def both(first: "Callable[[Trial], None]", second: "Callable[[Trial], None]") -> "Callable[[Trial], None]":
+    """Return what tells both of every trial."""
+
+    def tell(trial: "Trial") -> None:
+        first(trial)
+        second(trial)
+
+    return tell
 
 
 def resume_command(name: str, location: str) -> str:
@@ -109,3 +137,18 @@ def errors_in_one_line() -> Iterator[None]:
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
+
+
+def published_in_words(published: "Published", name: str) -> str:
+    """Return what a push came to, as lines."""
+    total = published.sent + published.before + published.failed
+    lines = [f"LangSmith experiment {published.experiment}: {published.sent + published.before} of {total} trials sent"]
+    if published.url:
+        lines.append(published.url)
+    if published.failed:
+        lines.append(
+            f"{published.failed} could not be sent, but are safe in the store: `taugraph push {name}` sends them"
+        )
+    if published.reason:
+        lines.append(f"last reason: {published.reason}")
+    return "\n".join(lines)

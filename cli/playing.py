@@ -1,7 +1,7 @@
 """Commands that play trials: `run`, `resume`, `replay`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +15,9 @@ from taugraph.cli.options import (
     Data,
     Domain,
     Examples,
+    ExperimentPrefix,
     Json,
+    LangSmith,
     Limit,
     MaxSteps,
     MaxToolErrors,
@@ -36,6 +38,14 @@ from taugraph.cli.options import (
     UserStrategy,
 )
 from taugraph.cli.output import errors_in_one_line, opened, play, print_report, read_settings
+
+if TYPE_CHECKING:
+    from taugraph.experiments.langsmith.publishing import Publisher
+    from taugraph.experiments.store import Store
+
+
+_NOT_SETTINGS = ("name", "as_json", "langsmith", "experiment_prefix")
+"""Options of a command that are no settings of the run."""
 
 
 @app.command()
@@ -64,17 +74,21 @@ def run(  # noqa: PLR0913 - one parameter per option
     timeout_s: TimeoutS = None,
     agent_timeout_s: AgentTimeoutS = None,
     attempts: Attempts = None,
+    langsmith: LangSmith = False,
+    experiment_prefix: ExperimentPrefix = None,
     store: StoreOption = None,
     as_json: Json = False,
 ) -> None:
     """Play a domain's tasks k times each and report pass^k. Without options it plays a demonstration, no key needed."""
-    given = {key: value for key, value in locals().items() if key not in ("name", "as_json")}
+    given = {key: value for key, value in locals().items() if key not in _NOT_SETTINGS}
     with errors_in_one_line():
         from taugraph.experiments.run import start_run  # noqa: PLC0415 - heavy
 
         settings = read_settings(**given)
         with opened(settings.store) as results:
-            play(start_run(settings, results, name), settings.store, results, as_json=as_json)
+            started = start_run(settings, results, name)
+            publisher = _publisher(started.name, results, experiment_prefix) if langsmith else None
+            play(started, settings.store, results, as_json=as_json, publisher=publisher)
 
 
 @app.command()
@@ -86,20 +100,24 @@ def resume(  # noqa: PLR0913 - one parameter per option
     user_options: UserOptions = None,
     timeout_s: TimeoutS = None,
     attempts: Attempts = None,
+    langsmith: LangSmith = False,
+    experiment_prefix: ExperimentPrefix = None,
     store: StoreOption = None,
     as_json: Json = False,
 ) -> None:
     """Play what is missing of an experiment, under the conditions it was started with."""
-    given = {key: value for key, value in locals().items() if key not in ("name", "as_json", "store")}
+    given = {key: value for key, value in locals().items() if key not in (*_NOT_SETTINGS, "store")}
     with errors_in_one_line():
         from taugraph.experiments.run import resume_run  # noqa: PLC0415 - heavy
 
         location = read_settings(store=store).store
         with opened(location, create=False) as results:
-            if results.experiment(name).kind == "run" and not results.missing(name):
+            if results.experiment(name).kind == "run" and not results.missing(name) and not langsmith:
                 print_report(name, results, as_json=as_json)
                 return
-            play(resume_run(name, results, **given), location, results, as_json=as_json)
+            started = resume_run(name, results, **given)
+            publisher = _publisher(name, results, experiment_prefix) if langsmith else None
+            play(started, location, results, as_json=as_json, publisher=publisher)
 
 
 @app.command()
@@ -124,3 +142,12 @@ def replay(  # noqa: PLR0913 - one parameter per option
         with opened(settings.store) as results:
             started = start_replay(file, settings, results, name or new_name(f"replay-{settings.domain}"))
             play(started, settings.store, results, as_json=as_json)
+
+
+def _publisher(name: str, results: "Store", prefix: str | None) -> "Publisher":
+    """Return what sends the trials to LangSmith, those first that are in the store and were not sent."""
+    from taugraph.experiments.langsmith.opening import open_publisher  # noqa: PLC0415 - heavy
+
+    publisher = open_publisher(name, results, prefix)
+    publisher.send_stored()
+    return publisher

@@ -81,14 +81,15 @@ def identity_of(stage: Stage, settings: RunSettings, tasks: Sequence[Task]) -> I
         "dialect": _text(domain.dialect),
         "seed_data": domain.seed.content_hash,
         "policy": _digest(domain.policy),
-        "tasks": _digest("\n".join(map(_text, tasks))),
+        "tasks": tasks_digest(tasks),
         "tools": _digest(json.dumps([_tool_text(tool) for tool in stage.executor.tools])),
         "rules": _digest("\n".join(f"{rule.name}: {rule.text}" for rule in domain.rules)),
         "protocol": _text(stage.protocol),
         "agent": stage.agent.reference,
         "agent_options": json.dumps(without_secrets(settings.agent_options), sort_keys=True),
         "strategy": settings.strategy,
-        "examples": settings.examples or "",
+        "agent_prompt": _digest(str(getattr(stage.agent, "instructions", ""))),
+        "examples": str(getattr(stage.agent, "examples_digest", "")),
         "user": stage.user.reference,
         "user_strategy": settings.user_strategy,
         "user_options": json.dumps(without_secrets(settings.user_options), sort_keys=True),
@@ -97,6 +98,11 @@ def identity_of(stage: Stage, settings: RunSettings, tasks: Sequence[Task]) -> I
         "seed": str(settings.seed),
         "scoring_version": str(SCORING_VERSION),
     }
+
+
+def tasks_digest(tasks: Sequence[Task]) -> str:
+    """Return the digest of everything the tasks say."""
+    return _digest("\n".join(map(_text, tasks)))
 
 
 def fingerprint_of(identity: Identity) -> str:

@@ -11,6 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Durability
+from langsmith import tracing_context
 
 from taugraph.domains.trial import Failure, Termination, Trial
 from taugraph.graphs.simulation import Simulation, build_simulation
@@ -57,7 +58,9 @@ class Player:
         failure = None
         try:
             start: Any = {"task_id": task_id, "trial": trial, "seed": seed}
-            await self._graph.ainvoke(start, config, durability=self._durability)
+            # Without this LangChain sends traces by itself wherever the environment has a key and says so.
+            with tracing_context(enabled=False):
+                await self._graph.ainvoke(start, config, durability=self._durability)
         except Exception as error:  # noqa: BLE001 - the trial boundary: a fault of ours must not take the batch along
             failure = Failure(
                 kind="harness", message=f"{type(error).__name__}: {error}"[:1_000], traceback=traceback.format_exc()

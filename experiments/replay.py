@@ -13,12 +13,13 @@ from taugraph.domains.protocol import Protocol
 from taugraph.domains.trial import Failure, Termination, Trial
 from taugraph.experiments.plan import check_gold, identity_of
 from taugraph.experiments.play import Player
+from taugraph.experiments.reasons import failure_reasons
 from taugraph.experiments.recordings import Recording, load_recordings
-from taugraph.experiments.report import failure_reasons
 from taugraph.experiments.run import OnTrial, closed_on_error, keeper, new_experiment, plan_of
 from taugraph.experiments.schedule import Interrupt, Place, run_schedule
 from taugraph.experiments.settings import RunSettings
 from taugraph.experiments.store import Store
+from taugraph.experiments.untraced import untraced
 from taugraph.graphs.agents.recorded import RecordedAgent
 from taugraph.graphs.stage import Stage
 from taugraph.graphs.users.recorded import RecordedUser
@@ -122,6 +123,7 @@ class Replay:
         return {(trial.task_id, trial.trial): (trial.reward, _reason(trial)) for trial in chain(broken, scored)}
 
 
+@untraced
 def start_replay(path: Path, settings: RunSettings, store: Store, name: str) -> Replay:
     """Set up the replay of a results file and store its plan.
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from taugraph.domains.errors import ConfigurationError, StoreError
 from taugraph.domains.task import Task
 from taugraph.domains.trial import SCORING_VERSION, Trial
+from taugraph.experiments.examples import context_with_examples
 from taugraph.experiments.floors import floors_of
 from taugraph.experiments.plan import (
     Identity,
@@ -27,7 +28,9 @@ from taugraph.experiments.play import Player
 from taugraph.experiments.report import Report, ReportIdentity, build_report
 from taugraph.experiments.schedule import Interrupt, in_rounds, run_schedule
 from taugraph.experiments.settings import RunSettings, restored
+from taugraph.experiments.slices import variants_of
 from taugraph.experiments.store import Experiment, Store
+from taugraph.experiments.untraced import untraced
 from taugraph.graphs.casting import build_stage
 from taugraph.graphs.models import ChatModels
 from taugraph.graphs.seeds import trial_seed
@@ -118,14 +121,16 @@ def keeper(name: str, store: Store, on_trial: OnTrial) -> Callable[[Trial], Awai
     return keep
 
 
+@untraced
 def start_run(settings: RunSettings, store: Store, name: str | None = None) -> Run:
     """Set up a new experiment and store its plan.
 
     Raises:
         TaugraphError: If a setting, the data or the store does not allow it; nothing has been played.
     """
-    models = ChatModels(settings.context().calls)
-    stage = build_stage(settings.context(), models)
+    context = context_with_examples(settings, store)
+    models = ChatModels(context.calls)
+    stage = build_stage(context, models)
     with closed_on_error(stage):
         tasks = select_tasks(stage.domain, settings)
         check_gold(stage, tasks)
@@ -138,6 +143,7 @@ def start_run(settings: RunSettings, store: Store, name: str | None = None) -> R
         return Run(chosen, settings, store, stage, models)
 
 
+@untraced
 def resume_run(name: str, store: Store, **given: Any) -> Run:
     """Set up a stored experiment again, to play what is missing.
 
@@ -158,8 +164,9 @@ def resume_run(name: str, store: Store, **given: Any) -> Run:
     stored = dict(experiment.configuration)
     identity, _ = stored.pop("identity"), stored.pop("floors", None)
     settings = restored(stored, **given)
-    models = ChatModels(settings.context().calls)
-    stage = build_stage(settings.context(), models)
+    context = context_with_examples(settings, store, identity)
+    models = ChatModels(context.calls)
+    stage = build_stage(context, models)
     with closed_on_error(stage):
         tasks = [stage.domain.task(task_id) for task_id in experiment.task_ids]
         check_same_identity(name, identity, identity_of(stage, settings, tasks))
@@ -239,6 +246,7 @@ def report_on(name: str, store: Store) -> Report:
         planned=in_rounds(experiment.task_ids, experiment.trials),
         trials=(as_counted(trial) for task_id in experiment.task_ids for trial in store.trials(name, task_id)),
         unscored=(as_counted(attempt.trial) for attempt in store.unscored(name)),
+        variants=variants_of(experiment.task_ids, configuration.get("personas") or ()),
     )
 
 

@@ -20,6 +20,7 @@ from taugraph.experiments.tables import (
     Experiment,
     Experiments,
     ExperimentSummary,
+    Published,
     TrialCount,
     Trials,
     Unscored,
@@ -45,6 +46,13 @@ class Store:
     def close(self) -> None:
         """Close every connection."""
         self._engine.dispose()
+
+    @property
+    def path(self) -> Path | None:
+        """The file it is kept in; `None` for a database elsewhere."""
+        url = self._engine.url
+        is_file = url.get_backend_name() == "sqlite" and url.database not in {None, "", ":memory:"}
+        return Path(url.database or "") if is_file else None
 
     def create_experiment(self, experiment: Experiment) -> None:
         """Store a new experiment.
@@ -154,6 +162,25 @@ class Store:
             scored = set(session.exec(select(Trials.task_id, Trials.trial).where(Trials.experiment == name)))
             planned = ((task_id, trial) for task_id in plan.task_ids for trial in range(plan.trials))
             return [place for place in planned if place not in scored]
+
+    def published(self, name: str, project_id: str) -> set[tuple[str, int]]:
+        """Return (task, trial) of what was sent to one of LangSmith's experiments.
+
+        Raises:
+            StoreError: If the store cannot be read.
+        """
+        mine = (Published.experiment == name, Published.project_id == project_id)
+        with self._session(f"read what was published of {name!r}") as session:
+            return set(session.exec(select(Published.task_id, Published.trial).where(*mine)))
+
+    def mark_published(self, name: str, project_id: str, task_id: str, trial: int) -> None:
+        """Note that a trial was sent to one of LangSmith's experiments; once or again.
+
+        Raises:
+            StoreError: If nothing can be written.
+        """
+        with self._session(f"note what was published of {name!r}") as session:
+            session.merge(Published(experiment=name, project_id=project_id, task_id=task_id, trial=trial))
 
     @contextmanager
     def _session(self, doing: str, conflict: str | None = None) -> Iterator[Session]:

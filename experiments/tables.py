@@ -147,6 +147,19 @@ class Unscored(TrialColumns, table=True):
     """The trial as far as it came."""
 
 
+class Published(StoreTable, table=True):
+    """Every trial that was sent to LangSmith."""
+
+    experiment: str = Field(primary_key=True, foreign_key="experiments.name")
+    """Experiment."""
+    project_id: str = Field(primary_key=True)
+    """LangSmith's experiment."""
+    task_id: str = Field(primary_key=True)
+    """Task."""
+    trial: int = Field(primary_key=True)
+    """Index of the trial, from 0."""
+
+
 class ExperimentSummary(NamedTuple):
     """An experiment and how far it has come: planned trials by what they came to, the rest was not tried."""
 

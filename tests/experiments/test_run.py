@@ -63,7 +63,7 @@ def outcomes(store: Store, name: str) -> dict[Place, str]:
 
 
 def comparable(trial: Trial) -> dict[str, Any]:
-    record = trial.model_dump(mode="json", exclude={"started_at", "duration_s"})
+    record = trial.model_dump(mode="json", exclude={"started_at", "duration_s", "timeline"})
     for message in record["messages"]:
         message["data"].get("response_metadata", {}).pop("id", None)  # the provider's own, new for each answer
     return record

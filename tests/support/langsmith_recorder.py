@@ -114,7 +114,14 @@ class LangSmithRecorder:
     async def _info(self, request: Request) -> Response:
         self._note(request)
         flags = {"dataset_examples_multipart_enabled": True, "zstd_compression_enabled": self._zstd}
-        limits = {"size_limit": 100, "size_limit_bytes": 20_971_520, "use_multipart_endpoint": True}
+        limits = {
+            "use_multipart_endpoint": True,
+            "size_limit": 100,
+            "size_limit_bytes": 20_971_520,
+            "scale_up_qsize_trigger": 1000,
+            "scale_up_nthreads_limit": 16,
+            "scale_down_nempty_trigger": 4,
+        }
         return JSONResponse({"version": "0.13.0", "instance_flags": flags, "batch_ingest_config": limits})
 
     async def _datasets(self, request: Request) -> Response:
@@ -279,7 +286,8 @@ def _dataset(record: Record) -> Record:
 
 
 def _example(record: Record) -> Record:
-    return {"created_at": _STARTED, "modified_at": _STARTED, "outputs": None, **record}
+    metadata = {**(record.get("metadata") or {}), "dataset_split": record.get("split") or ["base"]}
+    return {"created_at": _STARTED, "modified_at": _STARTED, "outputs": None, **record, "metadata": metadata}
 
 
 async def _body(request: Request) -> bytes:
