@@ -9,6 +9,7 @@ import logging
 import sys
 
 from taugraph.cli import checking as _checking
+from taugraph.cli import comparing as _comparing
 from taugraph.cli import langsmith as _langsmith
 from taugraph.cli import playing as _playing
 from taugraph.cli import showing as _showing
@@ -17,7 +18,7 @@ from taugraph.cli.app import app
 
 __all__ = ["app", "main"]
 
-_COMMANDS = (_playing, _showing, _checking, _langsmith, _users)
+_COMMANDS = (_playing, _showing, _checking, _langsmith, _users, _comparing)
 """Modules whose commands joined `app` when they were imported."""
 
 

@@ -149,7 +149,7 @@ def _delivered(outputs: Mapping[str, Any] | None) -> list[str] | None:
     if listed and isinstance(listed[0], dict) and "data" in listed[0]:
         messages = messages_from_dict(listed)
     else:
-        messages = convert_to_messages(listed)  # type: ignore[assignment] # both are messages
+        messages = convert_to_messages(listed)
     return [message.text for message in messages if isinstance(message, AIMessage) and not message.tool_calls]
 
 
