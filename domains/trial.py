@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from taugraph.domains.changes import NetChanges
 
-SCORING_VERSION = 1
+SCORING_VERSION = 2
 """Moves with anything that can move a score; stored with every trial."""
 
 
