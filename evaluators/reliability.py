@@ -2,7 +2,8 @@
 
 A task enters with its own count of valid trials; rates stay exact fractions, averaged over tasks, until they leave.
 A trial lost to infrastructure is neither a pass nor a failure: it moves `infrastructure_bounds`, never a rate.
-Tasks are the unit of sampling: an interval speaks of new tasks, a re-run figure of the same tasks run again.
+Tasks are the unit of sampling: an interval speaks of new tasks, a re-run figure of the same tasks run again. Tasks of
+one cluster, such as one scenario played with several personas, are sampled together.
 """
 
 import math
@@ -27,6 +28,8 @@ class TaskCount:
     """Valid trials that passed, in [0, trials]."""
     infrastructure: int = 0
     """Trials an infrastructure fault left without a score after every retry, at least 0."""
+    cluster: str | None = None
+    """What the task shares with others of the same name, such as its scenario; None where it stands for itself."""
 
     def __post_init__(self) -> None:
         for name in ("trials", "passes", "infrastructure"):
@@ -84,7 +87,7 @@ class Estimate:
     effective_n: float | None = None
     """Independent trials that would be as informative, in (0, trials_used]."""
     t_quantile: float | None = None
-    """Student's t at .975 with tasks_used - 1 degrees of freedom."""
+    """Student's t at .975; its degrees of freedom are the used tasks, or clusters of them, less one."""
     t_low: float | None = None
     """Lower end of the plain cluster-t interval; not clipped, so it can be below 0."""
     t_high: float | None = None
@@ -140,7 +143,7 @@ def pass_hat_k(counts: Sequence[TaskCount], k: int, *, model: BetaBinomial | Non
     """
     used = _used(counts, k)
     chances = [_all_of(k, task) for task in used]
-    estimate = _with_interval(Estimate(k, None, len(used), len(counts), sum(t.trials for t in used)), chances)
+    estimate = _with_interval(Estimate(k, None, len(used), len(counts), sum(t.trials for t in used)), used, chances)
     if not used or (model is None and any(t.trials < 2 * k for t in used)):
         return estimate
     is_modelled = any(t.trials < 2 * k for t in used)
@@ -163,7 +166,8 @@ def pass_at_k(counts: Sequence[TaskCount], k: int, *, model: BetaBinomial | None
     reversed_counts = [replace(t, passes=t.trials - t.passes) for t in counts]
     reversed_model = model and BetaBinomial(1 - model.mean, model.dispersion)
     estimate = pass_hat_k(reversed_counts, k, model=reversed_model)
-    return _with_interval(estimate, [1 - _all_of(k, t) for t in reversed_counts if t.trials >= k])
+    used = _used(reversed_counts, k)
+    return _with_interval(estimate, used, [1 - _all_of(k, task) for task in used])
 
 
 def infrastructure_bounds(counts: Sequence[TaskCount], k: int) -> tuple[float, float] | None:
@@ -252,23 +256,35 @@ def _all_of(k: int, task: TaskCount) -> Fraction:
     return Fraction(math.comb(task.passes, k), math.comb(task.trials, k))
 
 
-def _with_interval(estimate: Estimate, chances: Sequence[Fraction]) -> Estimate:
-    tasks = len(chances)
-    if tasks < 2:
-        return replace(estimate, value=float(chances[0]) if chances else None)
-    rate, error_squared = mean(chances), variance(chances) / tasks
-    value, error, t = float(rate), math.sqrt(error_squared), _t_quantile(0.975, tasks - 1)
-    size = _effective_n(rate, error_squared, tasks, estimate.trials_used)
-    (low, high), (bound, _) = _wilson(value, size, t), _wilson(value, size, _t_quantile(0.95, tasks - 1))
-    estimate = replace(estimate, value=value, low=low, high=high, lower_bound=bound, effective_n=size)
-    return replace(estimate, standard_error=error, t_quantile=t, t_low=value - t * error, t_high=value + t * error)
+def _with_interval(estimate: Estimate, used: Sequence[TaskCount], chances: Sequence[Fraction]) -> Estimate:
+    if not chances:
+        return estimate
+    rate, totals = mean(chances), _deviations(used, chances)
+    estimate, clusters = replace(estimate, value=float(rate)), len(totals)
+    if clusters < 2:
+        return estimate
+    error_squared = Fraction(clusters, clusters - 1) * sum(total * total for total in totals) / len(chances) ** 2
+    value, error, t = float(rate), math.sqrt(error_squared), _t_quantile(0.975, clusters - 1)
+    size = _effective_n(rate, error_squared, clusters, estimate.trials_used)
+    (low, high), (bound, _) = _wilson(value, size, t), _wilson(value, size, _t_quantile(0.95, clusters - 1))
+    estimate = replace(estimate, low=low, high=high, lower_bound=bound, effective_n=size, standard_error=error)
+    return replace(estimate, t_quantile=t, t_low=value - t * error, t_high=value + t * error)
 
 
-def _effective_n(rate: Fraction, error_squared: Fraction, tasks: int, trials: int) -> float:
+def _deviations(used: Sequence[TaskCount], chances: Sequence[Fraction]) -> list[Fraction]:
+    """Return by how much the chances of each cluster, in all, lie above the mean."""
+    rate, totals = mean(chances), dict[tuple[str, bool], Fraction]()
+    for task, chance in zip(used, chances, strict=True):
+        key = (task.task_id, False) if task.cluster is None else (task.cluster, True)
+        totals[key] = totals.get(key, Fraction()) + chance - rate
+    return list(totals.values())
+
+
+def _effective_n(rate: Fraction, error_squared: Fraction, clusters: int, trials: int) -> float:
     if rate in (0, 1):
-        return float(tasks)
+        return float(clusters)
     size = min(float(rate * (1 - rate) / error_squared), float(trials)) if error_squared else float(trials)
-    return min(size, float(tasks)) if tasks * min(rate, 1 - rate) < 5 else size
+    return min(size, float(clusters)) if clusters * min(rate, 1 - rate) < 5 else size
 
 
 def _wilson(rate: float, size: float, quantile: float) -> tuple[float, float]:

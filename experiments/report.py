@@ -4,24 +4,27 @@ The plan is the denominator. A trial without a score is counted beside the other
 a trial counted twice is an error, never an average. Nothing here reads a store or prints.
 """
 
-import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from taugraph.domains.trial import Score, Termination, Trial, Usage
-from taugraph.evaluators.reliability import (
-    Estimate,
-    TaskCount,
-    infrastructure_bounds,
-    pass_at_k,
-    pass_hat_k,
-    reliability,
+from taugraph.domains.trial import Termination, Trial, Usage
+from taugraph.evaluators.assertions import KEY as ASSERTIONS
+from taugraph.evaluators.reliability import TaskCount, pass_at_k, pass_hat_k, reliability
+from taugraph.experiments.model_notes import dropped_parameters
+from taugraph.experiments.rates import Bounds, Part, Rate, Rerun, bounds_of, rate_of
+from taugraph.experiments.reasons import failure_reasons
+from taugraph.experiments.slices import (
+    PersonaSlices,
+    UserFaults,
+    Variant,
+    clustered,
+    persona_slices,
+    user_faults,
 )
 
 DEMONSTRATION_NOTE = (
@@ -29,17 +32,8 @@ DEMONSTRATION_NOTE = (
 )
 """Stands in every report of a privileged experiment."""
 
-REASON_LENGTH = 160
-"""Characters of one reason at most."""
 
-_SHOWN_EVIDENCE = 3
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
-
-
-class _Plan(_Part):
+class _Plan(Part):
     experiment: str
     """Name of the experiment."""
     domain: str
@@ -73,7 +67,7 @@ class ReportIdentity(_Plan):
     """What must agree for a comparison."""
 
 
-class Counts(_Part):
+class Counts(Part):
     """The planned trials by what they came to; what is left of `planned` was not tried."""
 
     passed: int
@@ -86,38 +80,7 @@ class Counts(_Part):
     """Tasks x trials."""
 
 
-class Rate(_Part):
-    """A chance with its 95 % interval for new tasks."""
-
-    value: float | None
-    """Mean over the used tasks, in [0, 1]; `None` when no task has k scored trials."""
-    low: float | None
-    """Lower end, in [0, 1]; `None` below two used tasks."""
-    high: float | None
-    """Upper end, in [0, 1]; `None` as `low`."""
-    used: int
-    """Tasks with at least k scored trials."""
-
-
-class Rerun(_Part):
-    """How far pass^k would move were the same tasks run again."""
-
-    half_width: float | None
-    """Half of the 95 % interval; `None` where the trials cannot say."""
-    modelled: bool
-    """Whether a beta-binomial model stood in for trials beyond k."""
-
-
-class Bounds(_Part):
-    """What pass^k would be if the unscored trials were known; `None` where they too leave every task below k."""
-
-    as_failure: float | None
-    """In [0, 1], had all of them failed."""
-    as_pass: float | None
-    """In [0, 1], had all of them passed."""
-
-
-class TrialFailure(_Part):
+class TrialFailure(Part):
     """A scored trial that did not pass."""
 
     task_id: str
@@ -130,7 +93,7 @@ class TrialFailure(_Part):
     """One per score below 1, or how it ended if there is none."""
 
 
-class TaskRow(_Part):
+class TaskRow(Part):
     """The trials of one task, counted."""
 
     task_id: str
@@ -143,7 +106,7 @@ class TaskRow(_Part):
     """Trials of the plan."""
 
 
-class Duration(_Part):
+class Duration(Part):
     """Wall time of the scored trials."""
 
     median: float | None
@@ -189,6 +152,12 @@ class Report(_Plan):
     """What must agree for a comparison."""
     note: str | None
     """What a reader must know before the numbers; `None` if nothing."""
+    user_faults: UserFaults | None
+    """Trials that the simulated user spoiled; `None` where it was never judged."""
+    personas: PersonaSlices | None
+    """The personas that were played; `None` where none was."""
+    dropped_parameters: tuple[str, ...] = ()
+    """Parameters that a provider refused and that were left out, such as `agent temperature`."""
 
 
 def build_report(
@@ -197,6 +166,7 @@ def build_report(
     planned: Sequence[tuple[str, int]],
     trials: Iterable[Trial],
     unscored: Iterable[Trial],
+    variants: Mapping[str, Variant] | None = None,
 ) -> Report:
     """Summarise the trials of one experiment.
 
@@ -205,6 +175,7 @@ def build_report(
         planned: Every (task, trial) of the plan, in its order.
         trials: Scored trials, in any order.
         unscored: Attempts that infrastructure broke, in any order; those scored later count once, as scored.
+        variants: Planned tasks that play another one's scenario with a persona; `None` for none.
 
     Raises:
         ValueError: If the plan does not fit the identity, a trial was not planned, is scored twice or is given on the
@@ -214,20 +185,21 @@ def build_report(
     found, attempts = _by_place(planned, trials, are_scored=True), list(unscored)
     lost = _by_place(planned, attempts, are_scored=False).keys() - found.keys()
     scored = [found[place] for place in planned if place in found]
-    counts, ks = _task_counts(planned, scored, lost), range(1, identity.trials + 1)
+    variants, ks = variants or {}, range(1, identity.trials + 1)
+    counts = clustered(_task_counts(planned, scored, lost), variants)
     summary, passed = reliability(counts), sum(task.passes for task in counts)
     estimates = [pass_hat_k(counts, k, model=summary.beta_binomial) for k in ks]
     plan = Counter(task_id for task_id, _ in planned)
     return Report(
         **identity.model_dump(),
         counts=Counts(passed=passed, failed=len(scored) - passed, unscored=len(lost), planned=len(planned)),
-        pass_hat_k={e.k: _rate(e) for e in estimates},
-        pass_at_k={k: _rate(pass_at_k(counts, k)) for k in ks},
+        pass_hat_k={e.k: rate_of(e) for e in estimates},
+        pass_at_k={k: rate_of(pass_at_k(counts, k)) for k in ks},
         rerun={e.k: Rerun(half_width=e.rerun_half_width, modelled=e.rerun_is_modelled) for e in estimates},
         flip_share=summary.flip_share,
         pairwise_disagreement=summary.pairwise_disagreement,
         icc=summary.icc,
-        infrastructure_bounds={k: _bounds(counts, k) for k in ks} if lost else None,
+        infrastructure_bounds={k: bounds_of(counts, k) for k in ks} if lost else None,
         terminations=dict(Counter(sorted(t.termination.value for t in scored)).most_common()),
         failures=tuple(_failure(trial) for trial in scored if trial.outcome == "failed"),
         tasks_table=tuple(
@@ -235,8 +207,26 @@ def build_report(
         ),
         usage=_summed_usage([*scored, *attempts]),
         duration_s=_duration(scored),
-        note=DEMONSTRATION_NOTE if identity.privileged else None,
+        note=_note(identity, scored),
+        user_faults=user_faults(counts, scored, ks),
+        personas=persona_slices(counts, variants, identity.trials),
+        dropped_parameters=dropped_parameters([*scored, *attempts]),
     )
+
+
+def _note(identity: ReportIdentity, scored: Iterable[Trial]) -> str | None:
+    """Say what a reader must know before the numbers."""
+    unjudged = {trial.task_id for trial in scored if _holds_unjudged(trial)}
+    holds = "1 task holds" if len(unjudged) == 1 else f"{len(unjudged)} tasks hold"
+    parts = [DEMONSTRATION_NOTE] if identity.privileged else []
+    if unjudged:
+        parts.append(f"{holds} statements only a judge can decide; they were not judged.")
+    return " ".join(parts) or None
+
+
+def _holds_unjudged(trial: Trial) -> bool:
+    found = [score for score in trial.scores if score.key == ASSERTIONS]
+    return any(score.evidence for score in found) and all(score.value is None for score in found)
 
 
 def _check_plan(identity: ReportIdentity, planned: Sequence[tuple[str, int]]) -> None:
@@ -281,15 +271,6 @@ def _task_counts(
     return counts
 
 
-def _rate(estimate: Estimate) -> Rate:
-    return Rate(value=estimate.value, low=estimate.low, high=estimate.high, used=estimate.tasks_used)
-
-
-def _bounds(counts: Sequence[TaskCount], k: int) -> Bounds:
-    as_failure, as_pass = infrastructure_bounds(counts, k) or (None, None)
-    return Bounds(as_failure=as_failure, as_pass=as_pass)
-
-
 def _summed_usage(trials: Iterable[Trial]) -> dict[str, Usage]:
     totals: dict[str, Counter[str]] = {}
     for trial in trials:
@@ -305,52 +286,6 @@ def _duration(trials: Iterable[Trial]) -> Duration:
     return Duration(median=median(seconds), p95=seconds[math.ceil(0.95 * len(seconds)) - 1])
 
 
-def failure_reasons(trial: Trial) -> list[str]:
-    """Say why a trial failed: each score below 1 with its evidence, or how the trial ended."""
-    reasons = [_reason(score) for score in trial.scores if score.gates and score.value is not None and score.value < 1]
-    if not reasons:
-        words = trial.failure.message if trial.failure else ""
-        reasons = [_short(f"{trial.termination}: {words}" if words else trial.termination.value)]
-    return reasons
-
-
 def _failure(trial: Trial) -> TrialFailure:
     reasons = tuple(failure_reasons(trial))
     return TrialFailure(task_id=trial.task_id, trial=trial.trial, termination=trial.termination, reasons=reasons)
-
-
-def _reason(score: Score) -> str:
-    shown = filter(None, map(_evidence, score.evidence))
-    return _short(f"{score.key}: {'; '.join(islice(shown, _SHOWN_EVIDENCE)) or f'{score.value:.3g}'}")
-
-
-def _evidence(entry: dict[str, Any]) -> str:
-    """Return one object of evidence in words; nothing for a claim that was said, which is no reason to fail."""
-    if "claim" in entry and "said_in" in entry:
-        return f"{entry['claim']!r} was not said" if entry["said_in"] is None else ""
-    fields = entry.get("fields")
-    if not isinstance(fields, dict):
-        return ", ".join(f"{name} {value!r}" for name, value in entry.items())
-    place = " ".join(
-        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        for name, value in entry.items()
-        if name != "fields"
-    )
-    return "; ".join(f"{place}{_difference(name, pair)}" for name, pair in fields.items())
-
-
-def _difference(name: str, pair: Any) -> str:
-    field = f" {name}" if name.startswith("(") else f".{name}"
-    if isinstance(pair, dict) and pair.keys() == {"expected", "got"}:
-        return f"{field} expected {pair['expected']!r}, got {pair['got']!r}"
-    return f"{field} {pair!r}"
-
-
-def _short(text: str) -> str:
-    clean = printable(text[: REASON_LENGTH + 1])
-    return clean if len(clean) <= REASON_LENGTH else f"{clean[: REASON_LENGTH - 1]}…"
-
-
-def printable(text: str) -> str:
-    """Escape what would break a line or a terminal: control characters, separators, lone surrogates."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

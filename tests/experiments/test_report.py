@@ -14,6 +14,7 @@ from rich.cells import cell_len
 from taugraph.domains.trial import Failure, Score, Termination, Trial, Usage
 from taugraph.experiments.report import DEMONSTRATION_NOTE, Report, ReportIdentity, build_report
 from taugraph.experiments.report_text import render_report
+from taugraph.experiments.slices import variants_of
 
 DIFFERENCE = {
     "table": "reservations",
@@ -121,7 +122,7 @@ def test_json_has_the_promised_shape_in_the_promised_order() -> None:
         *("floors", "counts"),
         *("pass_hat_k", "pass_at_k", "rerun", "flip_share", "pairwise_disagreement", "icc", "infrastructure_bounds"),
         *("terminations", "failures", "tasks_table", "usage", "duration_s", "scoring_version", "package_version"),
-        *("fingerprint", "note"),
+        *("fingerprint", "note", "user_faults", "personas"),
     ]
     assert list(shown["pass_hat_k"]) == list(shown["rerun"]) == ["1", "2"]
     assert shown["pass_at_k"]["2"] == {"value": 0.0, "low": None, "high": None, "used": 1}
@@ -410,3 +411,92 @@ def test_every_report_is_standard_json_and_printable_text_of_80_columns(outcomes
     counts = report.counts
     assert counts.passed + counts.failed == sum(marks.count("p") + marks.count("f") for marks in outcomes.values())
     assert counts.unscored == sum(marks.count("i") for marks in outcomes.values())
+
+
+def faulty(task_id: str, trial: int, reward: float, *checks: str) -> Trial:
+    evidence = [{"turn": 2, "check": check, "what": "x"} for check in checks]
+    score = Score(key="user_was_faithful", value=0.0 if checks else 1.0, evidence=evidence, gates=False)
+    return ended(task_id, trial, reward, scores=[score])
+
+
+def test_user_faults_are_reported_beside_the_rates_and_change_none_of_them() -> None:
+    trials = [
+        faulty("a", 0, 1.0),
+        faulty("a", 1, 0.0, "stops_early"),
+        faulty("b", 0, 1.0),
+        faulty("b", 1, 1.0, "stops_early", "says_unknown_fact"),
+    ]
+    report = build_report(identity=identity(), planned=grid("ab", 2), trials=trials, unscored=[])
+    assert report.pass_hat_k[1].value == 0.75
+    shown = report.model_dump(mode="json")["user_faults"]
+    assert (shown["trials"], shown["share"], shown["by_check"]) == (2, 0.5, {"stops_early": 2, "says_unknown_fact": 1})
+    assert [(k, rate["value"], rate["used"]) for k, rate in shown["pass_hat_k_without"].items()] == [
+        ("1", 1.0, 2),
+        ("2", None, 0),
+    ]
+    lines = render_report(report).splitlines()
+    assert "user faults 2/4 (50.0 %) · stops early 2 · says unknown fact 1" in lines
+    assert any(line.startswith("without them · pass^1 1.000 [") and line.endswith("pass^2 — [—] 0/2") for line in lines)
+
+
+def test_faithful_users_need_no_line() -> None:
+    report = build_report(identity=identity(1, 1), planned=[("a", 0)], trials=[faulty("a", 0, 1.0)], unscored=[])
+    assert report.user_faults is not None
+    assert report.user_faults.trials == 0
+    assert "user faults" not in render_report(report)
+
+
+def personas(outcomes: dict[str, str], trials: int) -> Report:
+    planned = grid([f"{task}@{name}" for name in outcomes for task in "abcdefghijkl"], trials)
+    marks = {
+        f"{task}@{name}": mark for name, own in outcomes.items() for task, mark in zip("abcdefghijkl", own, strict=True)
+    }
+    records = [ended(task, index, 1.0 if index < int(marks[task]) else 0.0) for task, index in planned]
+    variants = variants_of([task for task, _ in planned], list(outcomes))
+    return build_report(
+        identity=identity(len(marks), trials), planned=planned, trials=records, unscored=[], variants=variants
+    )
+
+
+def test_personas_have_a_line_each_and_the_hardest_is_named_if_it_stands_out() -> None:
+    report = personas({"calm": "444344443444", "loud": "222122232122"}, 4)
+    lines = render_report(report).splitlines()
+    assert [line.split()[:2] for line in lines if line.startswith(("persona", "calm", "loud"))] == [
+        ["persona", "pass^1"],
+        ["calm", ".958"],
+        ["loud", ".479"],
+    ]
+    assert any(line.startswith("hardest persona: loud -.479 [-.") for line in lines)
+    assert all(cell_len(line) <= 80 for line in lines)
+
+
+def test_no_persona_is_named_where_none_stands_out() -> None:
+    report = personas({"calm": "404344043444", "loud": "440444403433"}, 4)
+    assert "no persona stands out · lowest " in render_report(report)
+
+
+def test_the_interval_of_variants_is_that_of_their_tasks() -> None:
+    twice = personas({"calm": "400340430044", "loud": "400340430044"}, 4)
+    once = reported(
+        {
+            task: "p" * int(mark) + "f" * (4 - int(mark))
+            for task, mark in zip("abcdefghijkl", "400340430044", strict=True)
+        },
+        4,
+    )
+    assert (twice.pass_hat_k[1].low, twice.pass_hat_k[1].high) == pytest.approx(
+        (once.pass_hat_k[1].low, once.pass_hat_k[1].high), abs=1e-12
+    )
+    assert twice.pass_hat_k[1].used == 2 * once.pass_hat_k[1].used
+
+
+def test_statements_that_nobody_judged_are_noted() -> None:
+    def with_statement(task_id: str, value: float | None) -> Trial:
+        return ended(
+            task_id, scores=[Score(key="assertions_hold", value=value, evidence=[{"assertion": "It is kind."}])]
+        )
+
+    trials = [with_statement("a", None), with_statement("b", 1.0)]
+    report = build_report(identity=identity(2, 1), planned=grid("ab", 1), trials=trials, unscored=[])
+    assert report.note == "1 task holds statements only a judge can decide; they were not judged."
+    assert render_report(report).startswith(report.note)
