@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from taugraph.domains.errors import DataError, UnknownNameError
 
@@ -29,8 +29,9 @@ def load_personas() -> dict[str, Persona]:
     return {path.stem: read_persona(path) for path in sorted(folder.glob("*.md"))}
 
 
+@cache
 def find_persona(name: str) -> Persona:
-    """Return the persona of that name; a name that ends in `.md` is a file.
+    """Return the persona of that name; a name that ends in `.md` is a file, read once.
 
     Raises:
         UnknownNameError: If there is none.
@@ -45,14 +46,24 @@ def find_persona(name: str) -> Persona:
 
 
 def read_persona(path: Path) -> Persona:
-    """Read a persona from a Markdown file with front matter that holds its `summary`.
+    """Read a persona from a Markdown file with front matter that holds its `summary`; it is named after the file.
 
     Raises:
         DataError: If there is no such file, or it says something else.
     """
-    wanted = "front matter between two lines of ---, with a `summary`, and the text for the simulated user below"
+    wanted = "front matter with a `summary` between two lines of ---, and below it how the user talks"
     try:
-        _, front, text = path.read_text(encoding="utf-8").split("---\n", 2)
-        return Persona.model_validate({"name": path.stem, "text": text.strip(), **yaml.safe_load(front)})
-    except (OSError, ValueError, TypeError, yaml.YAMLError) as error:
+        before, _, rest = path.read_text(encoding="utf-8").replace("\r\n", "\n").partition("---\n")
+        front, closed, text = rest.partition("\n---\n")
+        fields = yaml.safe_load(front) if closed and not before.strip() else None
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise DataError(path, None, None, str(error), wanted) from error
+    if not isinstance(fields, dict):
+        raise DataError(path, None, None, "no front matter", wanted)
+    if unknown := sorted(str(name) for name in fields if name != "summary"):
+        raise DataError(path, None, unknown[0], fields.get(unknown[0]), "no field but `summary`")
+    try:
+        return Persona(name=path.stem, text=text.strip(), summary=fields.get("summary"))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise DataError(path, None, str(first["loc"][0]), first["input"], first["msg"]) from error
