@@ -71,6 +71,7 @@ class Domain:
         change_records: Merges a task's own data into a session: collection -> record id -> fields; `None` where tasks
             cannot bring data.
         source: Where the data come from, for the run's identity: `own`, or the folder's name.
+        folder: Where code that the tasks name is looked for; `None` for nowhere but installed packages.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Domain:
     read_data: Callable[[Path], "Domain"] | None = None
     change_records: Callable[[Session, Mapping[str, Mapping[str, JsonValue]]], None] | None = None
     source: str = "own"
+    folder: Path | None = None
 
     def task(self, task_id: str) -> Task:
         """Return the task of that id.
@@ -112,7 +114,8 @@ def load_domain(reference: str, data: Path | None = None) -> Domain:
     """Find a domain and, where a folder is given, build it on the files there.
 
     Args:
-        reference: A name from the entry-point group `taugraph.domains`, or `package.module:attr`.
+        reference: A name from the entry-point group `taugraph.domains`, `package.module:attr`, or a folder with
+            `policy.md` and `tasks.yaml`.
         data: Folder with published files in place of the domain's own data; `None` for its own.
 
     Raises:
@@ -120,7 +123,7 @@ def load_domain(reference: str, data: Path | None = None) -> Domain:
         ConfigurationError: If the reference does not lead to a domain, or the domain cannot read folders.
         DataError: If the folder or a file in it cannot be read.
     """
-    domain = _import_domain(reference) if ":" in reference else _installed_domain(reference)
+    domain = _find_domain(reference)
     if data is None:
         return domain
     if domain.read_data is None:
@@ -128,6 +131,15 @@ def load_domain(reference: str, data: Path | None = None) -> Domain:
     if not data.is_dir():
         raise DataError(data, None, None, "no such folder", "a folder with the domain's files")
     return domain.read_data(data)
+
+
+def _find_domain(reference: str) -> Domain:
+    from taugraph.domains.folder import is_folder, load_folder  # noqa: PLC0415 - it needs this module
+
+    installed = reference in installed_domains()
+    if not installed and is_folder(reference):
+        return load_folder(Path(reference))
+    return _import_domain(reference) if ":" in reference else _installed_domain(reference)
 
 
 def installed_domains() -> list[str]:

@@ -140,6 +140,22 @@ class Scenario(_Record):
     """When the user is done; `None` for "when your wishes are met or clearly refused"."""
 
 
+class CallRules(_Record):
+    """What must hold of the calls that the agent made and that were not refused, its own tools' included."""
+
+    required: tuple[GoldCall, ...] = ()
+    """Calls that must have been made, with at least these arguments."""
+    forbidden: tuple[GoldCall, ...] = ()
+    """Calls that must not have been made; with arguments, only calls that have them."""
+    order: tuple[str, ...] = ()
+    """Tools whose first calls must come in this order."""
+    at_most: dict[str, int] = Field(default_factory=dict)
+    """Tool -> calls at most."""
+
+    def __bool__(self) -> bool:
+        return bool(self.required or self.forbidden or self.order or self.at_most)
+
+
 class Component(StrEnum):
     """What a task's reward may rest on."""
 
@@ -155,6 +171,10 @@ class Component(StrEnum):
     """Functions of the domain answer as wanted at the end."""
     POLICY = "policy"
     """The rules named by the task were kept."""
+    TRAJECTORY = "trajectory"
+    """The calls were as the task's call rules want them."""
+    EVALUATORS = "evaluators"
+    """The evaluators named by the task say so."""
 
 
 class InitialState(_Record):
@@ -191,7 +211,17 @@ class Task(_Record):
     """Names of policy rules that gate the reward; all rules are reported anyway."""
     assertions: tuple[str, ...] = ()
     """Statements about the conversation for a judge."""
-    basis: tuple[Component, ...] = (Component.DATABASE, Component.CLAIMS, Component.POLICY)
+    calls: CallRules = Field(default_factory=CallRules)
+    """What must hold of the agent's calls."""
+    evaluators: tuple[str, ...] = ()
+    """Evaluators of one's own, as `module:attr` or `./file.py:attr`."""
+    basis: tuple[Component, ...] = (
+        Component.DATABASE,
+        Component.CLAIMS,
+        Component.POLICY,
+        Component.TRAJECTORY,
+        Component.EVALUATORS,
+    )
     """What the reward rests on; a component without a criterion is not applicable."""
     initial: InitialState | None = None
     """What has already happened; `None` for nothing."""
@@ -207,6 +237,11 @@ class Task(_Record):
     """Who wrote it; empty where the data do not say."""
 
     @property
+    def has_solution(self) -> bool:
+        """Whether it says how it is solved, so that an agent that knows the answers can be played."""
+        return self.has_goal or bool(self.gold)
+
+    @property
     def is_decidable(self) -> bool:
         """Whether something that the reward rests on has a criterion that can be decided without a judge."""
         criteria = {
@@ -214,6 +249,8 @@ class Task(_Record):
             Component.CLAIMS: bool(self.claims or self.must_not_say),
             Component.ACTIONS: bool(self.gold),
             Component.POLICY: bool(self.rules),
+            Component.TRAJECTORY: bool(self.calls),
+            Component.EVALUATORS: bool(self.evaluators),
         }
         return any(criteria.get(component, False) for component in self.basis)
 

@@ -79,8 +79,8 @@ def task_was_solved(outputs: Mapping[str, Any] | None, reference_outputs: Mappin
 def pass_hat_k_summary(runs: Sequence[Any], examples: Sequence[Any]) -> dict[str, list[Feedback]]:
     """Estimate pass^1..k of an experiment with repetitions; use it as a summary evaluator.
 
-    A run passes if `task_was_solved` gives its outputs 1; a run that raised has failed. k goes up to the smallest number
-    of repetitions that an example has.
+    A run passes if `task_was_solved` gives its outputs 1; a run that raised has failed. k goes up to the fewest
+    repetitions that an example has.
 
     Args:
         runs: Runs of the experiment, in any order.

@@ -17,6 +17,7 @@ from taugraph.evaluators.assertions import assertions_hold
 from taugraph.evaluators.calls import Made, gold_calls_were_made
 from taugraph.evaluators.claims import claims_were_not_said, claims_were_said
 from taugraph.evaluators.database import database_matches_a_goal
+from taugraph.evaluators.trajectory import call_scores
 
 SCORED_ENDS = frozenset({Termination.USER_STOP, Termination.TRANSFER})
 """Ends of a conversation after which a trial can pass."""
@@ -53,12 +54,14 @@ def score_trial(
     if not task.has_goal:
         database = Score(key=database.key, value=None)
     claims = claims_were_said(task.claims, played.delivered, by_substring=protocol.claims_by_substring)
+    trajectory = Component.TRAJECTORY in task.basis
     forbidden = claims_were_not_said(() if protocol.claims_by_substring else task.must_not_say, played.delivered)
     return [
         database.model_copy(update={"gates": Component.DATABASE in task.basis}),
         claims.model_copy(update={"gates": Component.CLAIMS in task.basis}),
         forbidden.model_copy(update={"gates": Component.CLAIMS in task.basis}),
         *_published_components(task, played.made),
+        *(score.model_copy(update={"gates": trajectory}) for score in call_scores(task.calls, played.made)),
     ]
 
 

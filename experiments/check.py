@@ -11,9 +11,10 @@ from rich.cells import cell_len, set_cell_size
 from taugraph.domains.domain import Domain
 from taugraph.domains.errors import UnknownNameError
 from taugraph.domains.task import Task
-from taugraph.experiments import check_claims, check_tasks, check_views, check_world
+from taugraph.experiments import check_claims, check_devices, check_tasks, check_views, check_world
 from taugraph.experiments.check_suite import Finding, Suite, fault, note, open_suite
-from taugraph.experiments.report import printable
+from taugraph.experiments.reasons import printable
+from taugraph.experiments.untraced import untraced
 from taugraph.graphs.agents.baselines import BASELINES, ORACLE
 from taugraph.tools.definition import ToolKind
 
@@ -38,6 +39,7 @@ class CheckReport(BaseModel):
     """Findings that are faults."""
 
 
+@untraced
 def check_domain(domain: Domain, split: str | None = None) -> CheckReport:
     """Check a domain's tasks.
 
@@ -58,9 +60,16 @@ def check_domain(domain: Domain, split: str | None = None) -> CheckReport:
         domain=domain.name,
         tasks=len(suite.tasks),
         findings=tuple(findings),
-        baselines={reference: len(suite.passed(reference)) for reference in suite.trials},
+        baselines={
+            reference: len(suite.passed(reference)) for reference in suite.trials if _can_play(reference, suite)
+        },
         faults=sum(finding.severity == "fault" for finding in findings),
     )
+
+
+def _can_play(reference: str, suite: Suite) -> bool:
+    """Tell whether a baseline says anything: the oracle cannot play tasks that do not say how they are solved."""
+    return reference != ORACLE or any(task.has_solution for task in suite.tasks)
 
 
 def render_check(report: CheckReport) -> str:
@@ -78,7 +87,7 @@ def oracle_passes(suite: Suite) -> Iterator[Finding]:
     """The agent that plays the answers passes every task."""
     tasks = {task.id: task for task in suite.tasks}
     for trial in suite.trials[ORACLE]:
-        if trial.outcome != "passed":
+        if trial.outcome != "passed" and tasks[trial.task_id].has_solution:
             failed = [f"{score.key} {score.evidence}" for score in trial.scores if score.gates and score.value == 0]
             reason = trial.failure.message if trial.failure else "; ".join(failed) or trial.termination.value
             yield fault(
@@ -99,9 +108,9 @@ def baselines_fail(suite: Suite) -> Iterator[Finding]:
 
 
 _ADVICE = {
-    "noop": "give it a gold write or a claim",
+    "noop": "give it a gold write, a required call or a claim",
     "transfer": "add a claim, or something to do before the handoff",
-    "yes": "give it a gold write or a claim",
+    "yes": "give it a gold write, a required call or a claim",
     "recite": "ask for what no single record says, or forbid saying what reciting gives away",
 }
 
@@ -131,6 +140,8 @@ CHECKS: tuple[Check, ...] = (
     check_tasks.told_claims,
     check_tasks.components,
     check_tasks.handoffs,
+    check_devices.own_tools,
+    check_devices.both_act,
     check_views.policy_tools,
     check_views.hidden_fields,
 )

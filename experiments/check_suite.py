@@ -18,6 +18,7 @@ from taugraph.domains.errors import TaskInvalidError
 from taugraph.domains.protocol import PROTOCOLS, STRICT
 from taugraph.domains.task import GoldCall, Task
 from taugraph.domains.trial import Trial
+from taugraph.evaluators.database import database_matches_a_goal
 from taugraph.experiments.play import Player
 from taugraph.graphs.agent import Agent, AgentView
 from taugraph.graphs.agents.baselines import BASELINES, ORACLE
@@ -98,11 +99,17 @@ class Suite:
         self.domain = domain
         self.tasks = tasks
         self.executor = stage.executor
+        self.user_executor = stage.user_executor
         self.solutions = {
             task.id: [play_gold(stage, task, calls) for calls in (task.gold, *task.alternatives)] for task in tasks
         }
+        self.alone = {task.id: ends_alone(stage, task) for task in tasks if _is_shared(task)}
         self.views: dict[str, Views] = {task.id: Views([], []) for task in tasks}
         self.trials = {reference: self._play(stage, agent) for reference, agent in agents.items()}
+
+    def kind(self, call: GoldCall) -> ToolKind | None:
+        """Return the kind of the tool that a gold call names, among those of who makes it; `None` if there is none."""
+        return (self.user_executor if call.actor == "user" else self.executor).kind(call.name)
 
     def passed(self, reference: str) -> list[str]:
         """Return the ids of the tasks that an agent passes; one that cannot be scored is passed by nobody."""
@@ -187,16 +194,47 @@ def open_suite(domain: Domain, split: str | None = None) -> Suite:
 
 def play_gold(stage: Stage, task: Task, calls: Iterable[GoldCall]) -> list[GoldStep]:
     """Make the calls one after the other, from where the task's trials begin."""
-    executor, steps = stage.executor, []
+    executors = {"agent": stage.executor, "user": stage.user_executor}
+    steps = []
     try:
         changes = stage.start(task)
     except TaskInvalidError as error:
-        return [GoldStep(call, executor.kind(call.name), f"Error: {error}", True, {}) for call in calls]
+        return [GoldStep(call, executors[call.actor].kind(call.name), f"Error: {error}", True, {}) for call in calls]
     for call in calls:
+        executor = executors[call.actor]
         answer = executor.execute(call.name, dict(call.arguments), changes)
         steps.append(GoldStep(call, executor.kind(call.name), answer.text, answer.is_error, changes))
         changes = answer.changes
     return steps
+
+
+def _is_shared(task: Task) -> bool:
+    return {call.actor for call in task.gold} == {"agent", "user"}
+
+
+def ends_alone(stage: Stage, task: Task) -> dict[str, bool]:
+    """Tell by actor whether its own gold calls, without the other's, lead to an end that is accepted.
+
+    The user can make only calls whose ids and codes it was told or has read itself.
+    """
+    try:
+        start, goals = stage.start(task), stage.goals(task)
+    except TaskInvalidError:
+        return {}
+    ends: dict[str, bool] = {}
+    for actor, executor in (("agent", stage.executor), ("user", stage.user_executor)):
+        changes, known = start, " ".join(told(task))
+        for call in (call for call in task.gold if call.actor == actor):
+            if actor == "user" and not _is_known(call, known):
+                continue
+            answer = executor.execute(call.name, dict(call.arguments), changes)
+            changes, known = answer.changes, f"{known} {answer.text}"
+        ends[actor] = database_matches_a_goal(changes, goals, stage.domain.comparison).value == 1.0
+    return ends
+
+
+def _is_known(call: GoldCall, known: str) -> bool:
+    return all(value in known for value in leaves(dict(call.arguments)) if _may_be_id(value))
 
 
 def told(task: Task) -> list[str]:

@@ -68,7 +68,7 @@ def components(suite: Suite) -> Iterator[Finding]:
 def handoffs(suite: Suite) -> Iterator[Finding]:
     """A handoff that a task demands is among its gold calls, and the other way round."""
     for task in suite.tasks:
-        hands_over = any(suite.executor.kind(call.name) is ToolKind.HANDOFF for call in task.gold)
+        hands_over = any(suite.kind(call) is ToolKind.HANDOFF for call in task.gold)
         if task.handoff and not hands_over:
             yield fault(task, "handoffs", "it demands a handoff, and no gold call makes one")
         if hands_over and not task.handoff:

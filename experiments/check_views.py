@@ -16,17 +16,20 @@ from taugraph.experiments.check_suite import Finding, Suite, fault, leaves, told
 from taugraph.experiments.check_world import table_values
 
 _HIDDEN_FIELDS = frozenset(Task.model_fields) - {"id", "scenario", "author", "tags"}
+_SHOWN_FIELDS = {"agent": frozenset[str](), "user": frozenset({"persona"})}
 _NAME = re.compile(r"`([a-z]\w*)`|\b([a-z]+(?:_[a-z]+)+)\b")
 _LEAST_DISTINCTIVE = 5
 
 
 def policy_tools(suite: Suite) -> Iterator[Finding]:
-    """Every tool that the policy names is there for the agent."""
+    """Every tool that the policy names is there for the agent, and none of them is the user's."""
     there = {tool.name for tool in suite.executor.tools}
     gone = {tool.name for tool in suite.domain.agent_tools} - there
     known = table_values(suite) | _schema_words(suite) | set(leaves([call.arguments for call in _calls(suite)]))
     for name in dict.fromkeys(quoted or plain for quoted, plain in _NAME.findall(suite.domain.policy)):
-        if name in gone:
+        if name in {tool.name for tool in suite.user_executor.tools}:
+            yield fault(None, "policy_tools", f"the policy names {name!r}, which is a tool of the user's")
+        elif name in gone:
             yield fault(None, "policy_tools", f"the policy names {name!r}, which this dialect does not have")
         elif "_" in name and name not in there and name not in known:
             yield fault(None, "policy_tools", f"the policy names {name!r}, which is no tool and no value")
@@ -49,7 +52,7 @@ def hidden_fields(suite: Suite) -> Iterator[Finding]:
         policy = suite.domain.policy
         for actor, given in (("agent", views.agent), ("user", views.user)):
             document = [_plain(view) for view in given[:2]]
-            for name in sorted(_HIDDEN_FIELDS & set(_keys(document))):
+            for name in sorted((_HIDDEN_FIELDS - _SHOWN_FIELDS[actor]) & set(_keys(document))):
                 yield fault(task, "hidden_fields", f"the {actor} is given the field {name!r} of the task")
             text = json.dumps(document, ensure_ascii=False).replace(json.dumps(policy, ensure_ascii=False), "")
             for value in sorted(value for value in secrets if value in text):

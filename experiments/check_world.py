@@ -26,7 +26,7 @@ def gold_runs(suite: Suite) -> Iterator[Finding]:
     for task in suite.tasks:
         for step in (step for steps in suite.solutions[task.id] for step in steps):
             if step.kind is None:
-                yield fault(task, "gold_runs", f"there is no tool named {step.call.name!r}")
+                yield fault(task, "gold_runs", f"there is no tool named {step.call.name!r} for the {step.call.actor}")
             elif step.is_error:
                 yield fault(task, "gold_runs", f"gold call {step.call.name} is refused: {step.text:.160}")
 
@@ -148,6 +148,7 @@ def seed_text(suite: Suite) -> Iterator[Finding]:
 
 
 def table_values(suite: Suite) -> set[Any]:
-    """Return names of tables and columns, and every value of the seed."""
+    """Return names of tables and columns, and every value of the seed and of what tasks begin with."""
     tables = [table_of(table) for table in suite.domain.tables]
-    return {name for table in tables for name in (table.name, *table.columns.keys())} | suite.seed_values
+    begun = {value for task in suite.tasks if task.initial for value in leaves(task.initial.data)}
+    return {name for table in tables for name in (table.name, *table.columns.keys())} | suite.seed_values | begun

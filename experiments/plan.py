@@ -18,6 +18,7 @@ from taugraph.domains.rules import check_rule_names
 from taugraph.domains.task import Task
 from taugraph.domains.trial import SCORING_VERSION
 from taugraph.experiments.settings import RunSettings, without_secrets
+from taugraph.graphs.persona import find_persona
 from taugraph.graphs.stage import Stage
 
 Identity = dict[str, str]
@@ -37,10 +38,16 @@ def select_tasks(domain: Domain, settings: RunSettings) -> list[Task]:
             chosen = [task for task in chosen if settings.split in task.splits]
     else:
         chosen = _of_split(domain, settings.split)
-    chosen = chosen[: settings.limit]
+    chosen = _first(chosen, settings.limit)
     if not chosen:
         raise ConfigurationError(f"no task of {domain.name!r} is left to play; loosen --tasks, --split or --limit")
     return chosen
+
+
+def _first(tasks: Sequence[Task], limit: int | None) -> list[Task]:
+    """Return the first so many tasks; variants of one task count as one."""
+    kept = list(dict.fromkeys(task.variant_of or task.id for task in tasks))[:limit]
+    return [task for task in tasks if (task.variant_of or task.id) in kept]
 
 
 def _named(domain: Domain, names: Sequence[str]) -> list[Task]:
@@ -64,9 +71,11 @@ def check_gold(stage: Stage, tasks: Sequence[Task]) -> None:
         TaskInvalidError: If a gold call is refused under a protocol where that makes the task invalid, or nothing that
             the reward rests on can be decided.
         UnknownNameError: If a task names a rule that the domain does not have.
+        ConfigurationError: If an evaluator that a task names cannot be loaded.
     """
     for task in tasks:
         stage.goals(task)
+        stage.evaluators(task)
         check_rule_names(task, stage.domain.rules)
         if not task.is_decidable:
             basis = ", ".join(task.basis) or "nothing"
@@ -75,20 +84,22 @@ def check_gold(stage: Stage, tasks: Sequence[Task]) -> None:
 
 def identity_of(stage: Stage, settings: RunSettings, tasks: Sequence[Task]) -> Identity:
     """Return everything that can move a score of this run, name by name."""
-    domain = stage.domain
+    domain, tools = stage.domain, (*stage.executor.tools, *stage.user_executor.tools)
     return {
         "domain": domain.name,
         "dialect": _text(domain.dialect),
         "seed_data": domain.seed.content_hash,
         "policy": _digest(domain.policy),
         "tasks": tasks_digest(tasks),
-        "tools": _digest(json.dumps([_tool_text(tool) for tool in stage.executor.tools])),
+        "tools": _digest(json.dumps([_tool_text(tool) for tool in tools])),
         "rules": _digest("\n".join(f"{rule.name}: {rule.text}" for rule in domain.rules)),
         "protocol": _text(stage.protocol),
         "agent": stage.agent.reference,
         "agent_options": json.dumps(without_secrets(settings.agent_options), sort_keys=True),
         "strategy": settings.strategy,
+        "agent_code": str(getattr(stage.agent, "code_digest", "")),
         "agent_prompt": _digest(str(getattr(stage.agent, "instructions", ""))),
+        "personas": _personas(tasks),
         "examples": str(getattr(stage.agent, "examples_digest", "")),
         "user": stage.user.reference,
         "user_strategy": settings.user_strategy,
@@ -149,6 +160,12 @@ def _digest(text: str) -> str:
 
 def _tool_text(tool: object) -> str:
     return f"{getattr(tool, 'name', '')}: {getattr(tool, 'description', '')} {getattr(tool, 'args', '')}"
+
+
+def _personas(tasks: Sequence[Task]) -> str:
+    """Return a digest of how the users of the tasks talk; empty where no persona is played."""
+    texts = {task.persona: find_persona(task.persona).text for task in tasks if task.persona}
+    return _digest(json.dumps(texts, sort_keys=True)) if texts else ""
 
 
 def _user_prompt() -> str:

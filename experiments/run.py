@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -25,13 +26,18 @@ from taugraph.experiments.plan import (
     select_tasks,
 )
 from taugraph.experiments.play import Player
+from taugraph.experiments.remote import open_player
+from taugraph.experiments.remote_checks import ModelsElsewhere, check_servers, check_settings
 from taugraph.experiments.report import Report, ReportIdentity, build_report
-from taugraph.experiments.schedule import Interrupt, in_rounds, run_schedule
+from taugraph.experiments.schedule import Interrupt, Place, in_rounds, run_schedule
 from taugraph.experiments.settings import RunSettings, restored
 from taugraph.experiments.slices import variants_of
 from taugraph.experiments.store import Experiment, Store
 from taugraph.experiments.untraced import untraced
+from taugraph.graphs.agents.hooks import close_agent, open_agent
+from taugraph.graphs.agents.tool_match import ToolMatch, match_of
 from taugraph.graphs.casting import build_stage
+from taugraph.graphs.context import SimulationContext
 from taugraph.graphs.models import ChatModels
 from taugraph.graphs.seeds import trial_seed
 from taugraph.graphs.stage import Stage
@@ -44,19 +50,35 @@ OnTrial = Callable[[Trial], None]
 
 def new_name(domain: str) -> str:
     """Return a name for an experiment: domain, moment and a few random letters."""
-    return f"{domain.partition(':')[0].rpartition('.')[2]}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
+    shown = Path(domain).resolve().name if "/" in domain else domain.partition(":")[0].rpartition(".")[2]
+    return f"{shown}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
 
 
 class Run:
-    """One experiment being run in this process."""
+    """One experiment being run in this process, or on servers where the settings name some.
 
-    def __init__(self, name: str, settings: RunSettings, store: Store, stage: Stage, models: ChatModels) -> None:
+    Attributes:
+        interrupt: Stops it.
+        on_ready: Told before the first trial how the agent's tools compare with the domain's.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: RunSettings,
+        store: Store,
+        stage: Stage,
+        models: ChatModels,
+        context: SimulationContext,
+    ) -> None:
         self.name = name
         self.interrupt = Interrupt()
+        self.on_ready: Callable[[ToolMatch | None], None] = lambda match: None
         self._settings = settings
         self._store = store
         self._stage = stage
         self._models = models
+        self._context = context
 
     @property
     def missing(self) -> int:
@@ -77,24 +99,32 @@ class Run:
     async def play_async(self, on_trial: OnTrial = lambda trial: None) -> str | None:
         """Play everything that is missing, inside a running event loop; see `play`."""
         try:
-            player = Player(self._stage, experiment=self.name)
             planned, missing = self._store.experiment(self.name), set(self._store.missing(self.name))
             places = [place for place in in_rounds(planned.task_ids, planned.trials) if place in missing]
-
-            async def play(task_id: str, trial: int) -> Trial:
-                return await player.play(task_id, trial, trial_seed(self._settings.seed, task_id, trial))
-
-            with self.interrupt.on_signals():
-                return await run_schedule(
-                    places,
-                    play,
-                    keeper(self.name, self._store, on_trial),
-                    concurrency=self._settings.concurrency,
-                    interrupt=self.interrupt,
-                )
+            keep = keeper(self.name, self._store, on_trial)
+            if self._settings.server:
+                async with open_player(self._settings, self._context, planned, places) as remote:
+                    return await self._schedule(places, remote.play, remote.releasing(keep))
+            await open_agent(self._stage.agent)
+            self.on_ready(match_of(self._stage.agent, self._stage.executor.tools))
+            return await self._schedule(places, Player(self._stage, experiment=self.name).play, keep)
         finally:
+            await close_agent(self._stage.agent)
             await self._models.aclose()
             self._stage.close()
+
+    async def _schedule(
+        self,
+        places: list[Place],
+        play: Callable[[str, int, int], Awaitable[Trial]],
+        keep: Callable[[Trial], Awaitable[None]],
+    ) -> str | None:
+        async def play_place(task_id: str, trial: int) -> Trial:
+            return await play(task_id, trial, trial_seed(self._settings.seed, task_id, trial))
+
+        with self.interrupt.on_signals():
+            concurrency = self._settings.concurrency
+            return await run_schedule(places, play_place, keep, concurrency=concurrency, interrupt=self.interrupt)
 
 
 def keeper(name: str, store: Store, on_trial: OnTrial) -> Callable[[Trial], Awaitable[None]]:
@@ -128,19 +158,21 @@ def start_run(settings: RunSettings, store: Store, name: str | None = None) -> R
     Raises:
         TaugraphError: If a setting, the data or the store does not allow it; nothing has been played.
     """
+    check_settings(settings)
     context = context_with_examples(settings, store)
-    models = ChatModels(context.calls)
+    models = models_for(settings, context)
     stage = build_stage(context, models)
     with closed_on_error(stage):
         tasks = select_tasks(stage.domain, settings)
         check_gold(stage, tasks)
+        check_servers(settings.server, context, [task.id for task in tasks])
         chosen = name or new_name(settings.domain)
         identity = identity_of(stage, settings, tasks)
         plan = plan_of(stage, tasks, settings.trials)
         privileged = stage.agent.is_privileged
         configuration = {**settings.stored(), "floors": floors_of(stage, tasks, identity)}
         store.create_experiment(new_experiment(chosen, "run", plan, configuration, identity, privileged=privileged))
-        return Run(chosen, settings, store, stage, models)
+        return Run(chosen, settings, store, stage, models, context)
 
 
 @untraced
@@ -164,14 +196,21 @@ def resume_run(name: str, store: Store, **given: Any) -> Run:
     stored = dict(experiment.configuration)
     identity, _ = stored.pop("identity"), stored.pop("floors", None)
     settings = restored(stored, **given)
+    check_settings(settings)
     context = context_with_examples(settings, store, identity)
-    models = ChatModels(context.calls)
+    models = models_for(settings, context)
     stage = build_stage(context, models)
     with closed_on_error(stage):
         tasks = [stage.domain.task(task_id) for task_id in experiment.task_ids]
         check_same_identity(name, identity, identity_of(stage, settings, tasks))
         check_gold(stage, tasks)
-        return Run(name, settings, store, stage, models)
+        check_servers(settings.server, context, experiment.task_ids)
+        return Run(name, settings, store, stage, models, context)
+
+
+def models_for(settings: RunSettings, context: SimulationContext) -> ChatModels:
+    """Return the models of a run: where servers play it, their keys need not be here."""
+    return (ModelsElsewhere if settings.server else ChatModels)(context.calls)
 
 
 @contextmanager

@@ -9,8 +9,14 @@ from taugraph.domains.task import GoldCall, InitialState, Task
 from taugraph.tools.executor import Executor
 
 
-def start_of(task: Task, initial: InitialState, executor: Executor) -> NetChanges:
+def start_of(task: Task, initial: InitialState, executor: Executor, user: Executor | None = None) -> NetChanges:
     """Return the net changes after the task's own data, its calls, and the calls of its earlier conversation.
+
+    Args:
+        task: The task.
+        initial: How it begins.
+        executor: Runs what the agent calls.
+        user: Runs what the user calls; `None` where it has no tools.
 
     Raises:
         TaskInvalidError: If any of them is refused.
@@ -20,7 +26,7 @@ def start_of(task: Task, initial: InitialState, executor: Executor) -> NetChange
         changes = _with_data(task, initial, executor)
     spoken = [message for message in messages_before(task) if isinstance(message, AIMessage)]
     earlier = [GoldCall(name=call["name"], arguments=call["args"]) for said in spoken for call in said.tool_calls]
-    start = executor.goal([*initial.calls, *earlier], start=changes)
+    start = executor.goal([*initial.calls, *earlier], start=changes, user=user)
     if start.failures:
         raise TaskInvalidError(task.id, f"before the conversation, {start.failures[0]}")
     return start.changes

@@ -8,6 +8,8 @@ from langchain_core.messages import AIMessage
 from taugraph.domains.trial import Termination
 from taugraph.evaluators.policy import policy_scores
 from taugraph.evaluators.reward import Played, reward_of, score_trial
+from taugraph.graphs.fidelity import fidelity_score
+from taugraph.graphs.own_evaluators import own_scores
 from taugraph.graphs.running import run_calls
 from taugraph.graphs.stage import Stage
 from taugraph.graphs.state import SimulationState, count_steps, delivered_texts, successful_calls
@@ -76,6 +78,8 @@ def score(stage: Stage, state: SimulationState) -> Update:
     if stage.protocol.checks_policy:
         errors = state.get("notes", {}).get("rule_errors", [])
         scores += policy_scores(task, state.get("violations", []), stage.domain.rules, errors)
+    scores += own_scores(stage, state)
+    scores.append(fidelity_score(stage, state, scores))
     return {
         "scores": [entry.model_dump(mode="json") for entry in scores],
         "reward": reward_of(scores, termination),

@@ -3,12 +3,15 @@
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from taugraph.domains.changes import NetChanges
+from taugraph.domains.code_files import load_attribute
 from taugraph.domains.domain import Domain
 from taugraph.domains.errors import TaskInvalidError
 from taugraph.domains.protocol import STRICT, Protocol
 from taugraph.domains.task import GoldCall, Task
+from taugraph.evaluators.custom import CustomEvaluator, as_evaluator
 from taugraph.graphs.agent import Agent
 from taugraph.graphs.beginning import start_of
 from taugraph.graphs.user import SimulatedUser
@@ -35,6 +38,7 @@ class Stage:
     executor: Executor = field(init=False)
     user_executor: Executor = field(init=False)
     _goals: dict[tuple[str, int], Goal] = field(init=False, default_factory=dict)
+    _evaluators: dict[str, CustomEvaluator] = field(init=False, default_factory=dict)
     _starts: dict[str, NetChanges] = field(init=False, default_factory=dict)
     _goals_lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
@@ -59,6 +63,18 @@ class Stage:
         solutions = enumerate((task.gold, *task.alternatives))
         return [self._end_of(task, number, calls).changes for number, calls in solutions]
 
+    def evaluators(self, task: Task) -> list[CustomEvaluator]:
+        """Return the evaluators of one's own that the task names, loaded once.
+
+        Raises:
+            ConfigurationError: If one cannot be loaded, or wants what there is not.
+        """
+        folder = self.domain.folder or Path.cwd()
+        for reference in task.evaluators:
+            if reference not in self._evaluators:
+                self._evaluators[reference] = as_evaluator(reference, load_attribute(reference, folder))
+        return [self._evaluators[reference] for reference in task.evaluators]
+
     def start(self, task: Task) -> NetChanges:
         """Return the net changes with which the task begins, worked out once; empty where it begins on the seed.
 
@@ -72,7 +88,7 @@ class Stage:
         if task.initial is None:
             return {}
         if task.id not in self._starts:
-            self._starts[task.id] = start_of(task, task.initial, self.executor)
+            self._starts[task.id] = start_of(task, task.initial, self.executor, self.user_executor)
         return self._starts[task.id]
 
     def _end_of(self, task: Task, number: int, calls: Sequence[GoldCall]) -> Goal:

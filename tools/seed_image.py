@@ -86,6 +86,7 @@ def _build(domain: Domain) -> bytes:
             for model, values in rows.items():
                 session.execute(insert(model), values)
             session.commit()
+        raw.execute("PRAGMA user_version = 1")  # a database without a table has no page to serialize
         image = raw.serialize()
         engine.dispose()
         return image

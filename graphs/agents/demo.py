@@ -1,8 +1,8 @@
 """A demonstration agent: a scripted chat model that was given the answers and slips now and then.
 
-It plays each task's gold calls, asks before it changes anything, and tells what has to be told. By its seed a trial may
-have one slip, of the kinds real agents make. It shows what taugraph does; its numbers say nothing about a real agent,
-and every report of them says so.
+It plays each task's gold calls, asks before it changes anything, and tells what has to be told. What the gold has the
+customer do on a device, it asks the customer for, and waits. By its seed a trial may have one slip, of the kinds real
+agents make. It shows what taugraph does; its numbers say nothing about a real agent, and every report of them says so.
 """
 
 import json
@@ -15,12 +15,14 @@ from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import BaseTool
 from pydantic import Field
 
 from taugraph.domains.domain import Domain
 from taugraph.domains.errors import ConfigurationError
 from taugraph.domains.task import GoldCall, Task
 from taugraph.graphs.agent import AgentView
+from taugraph.graphs.guidance import guide
 from taugraph.tools.definition import ToolKind, kind_of
 
 DEFAULT_SLIP_RATE = 0.2
@@ -62,12 +64,19 @@ class DemoAgent:
         self.reference = reference
         self._domain = domain
         self._rate = _slip_rate(reference)
-        self._writes = {tool.name for tool in domain.agent_tools if kind_of(tool) in (ToolKind.WRITE, ToolKind.HANDOFF)}
+        self._writes = _writing(domain.agent_tools)
+        self._user_writes = _writing(domain.user_tools)
 
     async def reply(self, view: AgentView) -> AIMessage:
         """Return the next message of the script."""
         task = self._domain.task(view.key.task_id)
-        model = DemoAgentModel(task=task, writes=frozenset(self._writes), seed=view.key.seed, slip_rate=self._rate)
+        model = DemoAgentModel(
+            task=task,
+            writes=self._writes,
+            user_writes=self._user_writes,
+            seed=view.key.seed,
+            slip_rate=self._rate,
+        )
         reply = await model.bind_tools(view.tools).ainvoke([SystemMessage(view.policy), *view.messages])
         assert isinstance(reply, AIMessage), "a chat model answers with an AI message"
         return reply
@@ -79,7 +88,9 @@ class DemoAgentModel(BaseChatModel):
     task: Task = Field(repr=False)
     """The task with its answers."""
     writes: frozenset[str]
-    """Names of the tools that change something."""
+    """Names of the agent's tools that change something."""
+    user_writes: frozenset[str] = frozenset()
+    """Names of the user's own tools that change something."""
     seed: int
     """Decides whether and how this trial slips."""
     slip_rate: float
@@ -110,6 +121,9 @@ class DemoAgentModel(BaseChatModel):
         calls = self._calls(slip, rng, messages)
         script = [AIMessage(OPENING_QUESTION)]
         for number, call in enumerate(calls, 1):
+            if call.actor == "user":
+                script.append(AIMessage(guide(call)))
+                continue
             if call.name in self.writes and slip is not Slip.ACTS_UNCONFIRMED:
                 script.append(AIMessage(_confirmation(call, names_details=slip is not Slip.OMITS_ANSWER)))
             identity = f"demo-{len(script)}-{number}"
@@ -121,8 +135,8 @@ class DemoAgentModel(BaseChatModel):
     def _draw(self, rng: Random) -> Slip | None:
         """Decide whether this trial slips, and how, among the slips that the task leaves room for."""
         possible = [Slip.ACTS_UNCONFIRMED, Slip.FORGETS_WRITE, Slip.WRONG_ARGUMENT, Slip.WRONG_ITEM]
-        if not any(call.name in self.writes for call in self.task.gold):
-            possible = []
+        if not any(map(self._writes_itself, self.task.gold)):
+            possible = [Slip.FORGETS_WRITE] if any(map(self._changes, self.task.gold)) else []
         if self.task.claims:
             possible.append(Slip.OMITS_ANSWER)
         slips = rng.random() < self.slip_rate
@@ -130,24 +144,43 @@ class DemoAgentModel(BaseChatModel):
 
     def _calls(self, slip: Slip | None, rng: Random, messages: Sequence[BaseMessage]) -> list[GoldCall]:
         calls = list(self.task.gold)
-        writes = [index for index, call in enumerate(calls) if call.name in self.writes]
+        changes = self._changes if slip is Slip.FORGETS_WRITE else self._writes_itself
+        # What the user does again later, such as a restart, would not be missed the first time.
+        writes = [
+            index
+            for index, call in enumerate(calls)
+            if changes(call) and (call.actor == "agent" or call not in calls[index + 1 :])
+        ]
         if slip not in (Slip.FORGETS_WRITE, Slip.WRONG_ARGUMENT, Slip.WRONG_ITEM):
             return calls
         chosen = rng.choice(writes)
         # What is read after the chosen call must not change the script any more.
-        read = [message for message in messages if isinstance(message, ToolMessage)][:chosen]
+        made = sum(call.actor == "agent" for call in calls[:chosen])
+        read = [message for message in messages if isinstance(message, ToolMessage)][:made]
         spoiled = _other_item(calls[chosen], read, Random(self.seed)) if slip is Slip.WRONG_ITEM else None
         if spoiled is None and slip is not Slip.FORGETS_WRITE:
             spoiled = _other_argument(calls[chosen], Random(self.seed))
         return [*calls[:chosen], *([spoiled] if spoiled else []), *calls[chosen + 1 :]]
 
+    def _writes_itself(self, call: GoldCall) -> bool:
+        """Tell whether the agent changes something by a call."""
+        return call.actor == "agent" and call.name in self.writes
+
+    def _changes(self, call: GoldCall) -> bool:
+        """Tell whether a call changes something, whoever makes it."""
+        return self._writes_itself(call) or (call.actor == "user" and call.name in self.user_writes)
+
     def _summary(self, calls: Sequence[GoldCall], slip: Slip | None) -> str:
-        done = [call.name.replace("_", " ") for call in calls if call.name in self.writes]
+        done = [call.name.replace("_", " ") for call in calls if self._writes_itself(call)]
         parts = [f"Done: {', '.join(done)}." if done else "I have looked into this for you."]
         if self.task.claims and slip is not Slip.OMITS_ANSWER:
             said = "; ".join(claim.value for claim in self.task.claims)
             parts.append(f"What you asked to know: {said} .")
         return " ".join([*parts, CLOSING_QUESTION])
+
+
+def _writing(tools: Sequence[BaseTool]) -> frozenset[str]:
+    return frozenset(tool.name for tool in tools if kind_of(tool) in (ToolKind.WRITE, ToolKind.HANDOFF))
 
 
 def _confirmation(call: GoldCall, *, names_details: bool) -> str:

@@ -1,7 +1,8 @@
 """A demonstration user: a scripted chat model.
 
 It tells all that it knows and wants when asked, agrees, and hangs up when all is done. It speaks through the same
-adapter as a real model.
+adapter as a real model. With tools of its own it makes the calls that the agent's words hold and reports the answers:
+it is given no part of the solution, so that only an agent which knows the solution gets it to act.
 """
 
 from collections.abc import Sequence
@@ -9,13 +10,14 @@ from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field
 
 from taugraph.domains.protocol import STOP_TOKEN
 from taugraph.domains.task import Scenario
 from taugraph.graphs.calling import CallSettings
+from taugraph.graphs.guidance import guided_call
 from taugraph.graphs.user import UserTurn, UserView
 from taugraph.graphs.users.llm import LlmUser
 
@@ -29,7 +31,11 @@ class DemoUser:
         self._stops_on_token = stops_on_token
 
     async def speak(self, view: UserView) -> UserTurn:
-        """Return the next turn of the script."""
+        """Return the next turn of the script, or the call that the agent's last words hold."""
+        last = view.messages[-1] if view.messages else None
+        step = guided_call(last.text, len(view.messages)) if isinstance(last, HumanMessage) and view.tools else None
+        if step is not None:
+            return UserTurn("", message=AIMessage("", tool_calls=[step]))
         model = DemoUserModel(scenario=view.scenario, stops_on_token=self._stops_on_token)
         user = LlmUser(self.reference, model, CallSettings(), stops_on_token=self._stops_on_token)
         return await user.speak(view)
@@ -58,8 +64,11 @@ class DemoUserModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        turns = sum(isinstance(message, AIMessage) for message in messages)
-        reply = self._opening() if turns == 0 else self._answer(messages[-1].text, is_first=turns == 1)
+        turns = sum(isinstance(message, AIMessage) and not message.tool_calls for message in messages)
+        if isinstance(messages[-1], ToolMessage):
+            reply = AIMessage(f"I did that. This is what I see: {messages[-1].text}")
+        else:
+            reply = self._opening() if turns == 0 else self._answer(messages[-1].text, is_first=turns == 1)
         return ChatResult(generations=[ChatGeneration(message=reply)])
 
     def _opening(self) -> AIMessage:

@@ -35,8 +35,39 @@ def call_librarian(reason: str, session: DatabaseSession) -> str:
     return "a librarian comes"
 
 
+@domain_tool(ToolKind.WRITE)
+def drop_coins(code: str, session: DatabaseSession) -> str:
+    """Drop coins into the box that takes fines.
+
+    Args:
+        code: Code of the member, as the library tells it.
+    """
+    member = session.get(Member, code)
+    assert member
+    member.fines_cents = 0
+    return "clink"
+
+
+@domain_tool(ToolKind.READ)
+def look_around() -> str:
+    """Look around."""
+    return "shelves"
+
+
 def call(name: str, **arguments: Any) -> GoldCall:
     return GoldCall(name=name, arguments=arguments)
+
+
+def by_user(name: str, **arguments: Any) -> GoldCall:
+    return GoldCall(name=name, arguments=arguments, actor="user")
+
+
+COINS = by_user("drop_coins", code="M-1001")
+
+
+def with_coins(*gold: GoldCall, **fields: Any) -> Domain:
+    """Return the library with a box for fines that members have in their reach, and a task to pay with it."""
+    return replace(with_task(changed(PAY, gold=gold, **fields)), user_tools=[drop_coins, look_around])
 
 
 def changed(task: Task, **fields: Any) -> Task:
@@ -144,6 +175,31 @@ BROKEN: dict[str, tuple[Callable[[], Domain], str, str]] = {
         "policy_tools",
         "'burn_book', which is no tool",
     ),
+    "a tool of the agent's for the user": (
+        lambda: with_coins(PAY.gold[0], by_user("pay_fines", member_id="M-1001")),
+        "gold_runs",
+        "no tool named 'pay_fines' for the user",
+    ),
+    "a tool of both": (
+        lambda: replace(with_coins(*PAY.gold), user_tools=[domain.agent_tools[3], call_librarian]),
+        "own_tools",
+        "a tool named 'pay_fines' is the agent's and the user's",
+    ),
+    "a user that hands over": (
+        lambda: replace(with_coins(*PAY.gold), user_tools=[call_librarian]),
+        "own_tools",
+        "only agents hand over",
+    ),
+    "a user that needs no agent": (
+        lambda: with_coins(PAY.gold[0], COINS),
+        "both_act",
+        "the user reaches the goal alone: add a claim",
+    ),
+    "a tool of the user's in the policy": (
+        lambda: replace(with_coins(*PAY.gold), policy=domain.policy + "Call `drop_coins` last."),
+        "policy_tools",
+        "'drop_coins', which is a tool of the user's",
+    ),
     "an id that tells": (lambda: with_task(changed(RENEW, id="renew-L-3001")), "hidden_fields", "given 'L-3001'"),
     "a seed that tells": (
         lambda: replace(domain, seed=Seed("told", lambda: [*domain.seed.rows(), _giveaway()])),
@@ -168,6 +224,38 @@ def test_a_check_speaks_up(name: str) -> None:
     findings = found(build(), check)
     assert any(words in finding.message for finding in findings), findings
     assert {finding.severity for finding in findings} == {"fault"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"claims": (FINES,)},
+        {"gold": (PAY.gold[0], COINS, call("renew_loan", loan_id="L-3001"))},
+        {"scenario": PAY.scenario.model_copy(update={"known": ("You are a member.",)})},
+    ],
+    ids=["a claim", "a write of the agent's", "a code that only the agent reads"],
+)
+def test_a_task_that_needs_both_sides_is_sound(fields: dict[str, Any]) -> None:
+    gold = fields.pop("gold", (PAY.gold[0], COINS))
+    broken = with_coins(*gold, **fields)
+    assert found(broken, "both_act") == []
+    assert check_domain(broken).baselines["oracle"] == 3
+
+
+def test_a_task_whose_user_changes_nothing_is_a_note() -> None:
+    finding = only_finding(with_coins(PAY.gold[0], by_user("look_around"), PAY.gold[1]), "both_act")
+    assert (finding.severity, finding.message) == (
+        "note",
+        "the agent reaches the goal alone: nothing that the user does counts",
+    )
+
+
+def test_a_persona_is_for_the_user_only() -> None:
+    suite = open_suite(domain)
+    assert [finding for finding in hidden_fields(suite) if "persona" in finding.message] == []
+    seen = suite.views["renew"].agent[0]
+    suite.views["renew"].agent[0] = replace(seen, memory={"persona": "curt"})
+    assert "the agent is given the field 'persona' of the task" in [each.message for each in hidden_fields(suite)]
 
 
 def test_there_is_a_broken_suite_for_every_check() -> None:

@@ -1,0 +1,1 @@
+"""The phone carrier: the tables of carrier and handsets, its policy, seed data and tasks."""
