@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from taugraph.experiments.run import Run
     from taugraph.experiments.settings import RunSettings
     from taugraph.experiments.store import Store
+    from taugraph.graphs.agents.tool_match import ToolMatch
 
 
 def play(
@@ -68,6 +69,14 @@ def resume_command(name: str, location: str) -> str:
     if location != DEFAULT_STORE:
         words[2:2] = ["--store", str(without_secrets(location))]
     return shlex.join(words)
+
+
+def show_tools(match: "ToolMatch | None") -> None:
+    """Say how the agent's tools compare with the domain's, where they can be seen."""
+    from taugraph.graphs.agents.tool_match import render_match  # noqa: PLC0415 - heavy
+
+    if match is not None:
+        typer.echo(render_match(match), err=True)
 
 
 def complain(text: str) -> None:

@@ -17,6 +17,7 @@ from taugraph.cli.options import (
     Examples,
     ExperimentPrefix,
     Json,
+    KeepThreads,
     LangSmith,
     Limit,
     MaxSteps,
@@ -27,6 +28,7 @@ from taugraph.cli.options import (
     Personas,
     Protocol,
     Seed,
+    Server,
     Split,
     StoreOption,
     Strategy,
@@ -37,7 +39,7 @@ from taugraph.cli.options import (
     UserOptions,
     UserStrategy,
 )
-from taugraph.cli.output import errors_in_one_line, opened, play, print_report, read_settings
+from taugraph.cli.output import errors_in_one_line, opened, play, print_report, read_settings, show_tools
 
 if TYPE_CHECKING:
     from taugraph.experiments.langsmith.publishing import Publisher
@@ -74,6 +76,8 @@ def run(  # noqa: PLR0913 - one parameter per option
     timeout_s: TimeoutS = None,
     agent_timeout_s: AgentTimeoutS = None,
     attempts: Attempts = None,
+    server: Server = None,
+    keep_threads: KeepThreads = None,
     langsmith: LangSmith = False,
     experiment_prefix: ExperimentPrefix = None,
     store: StoreOption = None,
@@ -87,6 +91,7 @@ def run(  # noqa: PLR0913 - one parameter per option
         settings = read_settings(**given)
         with opened(settings.store) as results:
             started = start_run(settings, results, name)
+            started.on_ready = show_tools
             publisher = _publisher(started.name, results, experiment_prefix) if langsmith else None
             play(started, settings.store, results, as_json=as_json, publisher=publisher)
 
@@ -100,6 +105,8 @@ def resume(  # noqa: PLR0913 - one parameter per option
     user_options: UserOptions = None,
     timeout_s: TimeoutS = None,
     attempts: Attempts = None,
+    server: Server = None,
+    keep_threads: KeepThreads = None,
     langsmith: LangSmith = False,
     experiment_prefix: ExperimentPrefix = None,
     store: StoreOption = None,

@@ -14,6 +14,7 @@ from langgraph.types import Durability
 from langsmith import tracing_context
 
 from taugraph.domains.trial import Failure, Termination, Trial
+from taugraph.graphs.agents.hooks import forget_memory, keep_memory
 from taugraph.graphs.simulation import Simulation, build_simulation
 from taugraph.graphs.stage import Stage
 
@@ -44,6 +45,9 @@ class Player:
         self._keeps = checkpointer is not None
         self._saver: BaseCheckpointSaver[Any] = checkpointer or InMemorySaver()
         self._durability: Durability = durability
+        self._agent = stage.agent
+        if self._keeps:
+            keep_memory(stage.agent, self._saver)
         self._graph: Simulation = build_simulation(stage).copy(update={"checkpointer": self._saver})
 
     async def play(self, task_id: str, trial: int, seed: int) -> Trial:
@@ -68,6 +72,7 @@ class Player:
         state = (await self._graph.aget_state(config)).values
         if not self._keeps:
             await self._saver.adelete_thread(thread_id)
+            await forget_memory(self._agent, state.get("agent_memory"))
         return (
             as_trial(state, failure, started_at=started, duration_s=time.perf_counter() - clock)
             if state

@@ -1,6 +1,7 @@
 """The trial boundary: what an agent or a simulated user does comes out as a value or as a failure.
 
-It never comes out as an exception, not even one that would end the process: only whoever runs the trial may stop it.
+It never comes out as an exception, not even one that would end the process: only whoever runs the trial may stop it,
+and only a human who plays the user may interrupt it.
 """
 
 import asyncio
@@ -8,9 +9,12 @@ import traceback
 from collections.abc import Awaitable
 from typing import Literal, TypeVar
 
+from langgraph.errors import GraphBubbleUp
+
 from taugraph.domains.errors import ModelCallError
 from taugraph.domains.trial import Failure, Termination
 from taugraph.graphs.calling import RejectedError
+from taugraph.graphs.refusals import provider_cause
 
 _T = TypeVar("_T")
 _LONGEST_TRACEBACK = 8_000
@@ -18,6 +22,10 @@ _OWN_KINDS = frozenset(
     {"rejected_by_provider", "empty_reply", "deadline", "user_tool_errors", "user_calls_without_end"}
 )
 """Kinds of failures that are the actor's own, beside what it raises."""
+
+
+class DeadlineError(Exception):
+    """Code of someone's own took more time for a turn than it may."""
 
 
 async def cross(actor: Literal["agent", "user"], asked: Awaitable[_T]) -> _T | Failure:
@@ -28,12 +36,15 @@ async def cross(actor: Literal["agent", "user"], asked: Awaitable[_T]) -> _T | F
         return Failure(kind=error.cause, message=_clip(str(error)), actor=actor)
     except RejectedError as error:
         return Failure(kind="rejected_by_provider", message=_clip(str(error)), actor=actor)
+    except DeadlineError as error:
+        return Failure(kind="deadline", message=_clip(str(error)), actor=actor)
     except BaseException as error:  # this is the boundary
-        if _stops_the_run(error):
+        if _stops_the_run(error) or (actor == "user" and isinstance(error, GraphBubbleUp)):
             raise
+        cause = provider_cause(error)
         text = "".join(traceback.format_exception(error))[-_LONGEST_TRACEBACK:]
         message = "".join(traceback.format_exception_only(error)).strip()
-        return Failure(kind=f"{actor}_raised", message=_clip(message), actor=actor, traceback=text)
+        return Failure(kind=cause or f"{actor}_raised", message=_clip(message), actor=actor, traceback=text)
 
 
 def termination_of(failure: Failure) -> Termination:
