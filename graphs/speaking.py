@@ -90,7 +90,10 @@ async def _next_turn(stage: Stage, view: UserView) -> UserTurn:
     message = plain_reply(turn.message) if turn.message is not None else None
     if message is not None and not view.tools:
         message = message.model_copy(update={"tool_calls": [], "invalid_tool_calls": []})
-    return replace(turn, text=plain_text(without_thoughts(turn.text)), message=message)
+    text = plain_text(without_thoughts(turn.text))
+    if text.strip() == STOP_TOKEN and not stage.protocol.stops_on_token:
+        return replace(turn, text="", stops=True, message=message)  # a habit of models that know tau-bench
+    return replace(turn, text=text, message=message)
 
 
 def _called(state: SimulationState, turn: UserTurn) -> Update:

@@ -109,7 +109,6 @@ async def test_a_user_that_never_says_anything_fails_the_trial(first: UserTurn, 
 
 QUOTES = [
     f"You told me to write {STOP_TOKEN} when done, so: not yet.",
-    STOP_TOKEN,
     "Should I call end_conversation now?",
     '{"name": "end_conversation", "arguments": {}}',
 ]
