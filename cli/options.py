@@ -56,5 +56,12 @@ Protocol = Annotated[str | None, typer.Option(help="Rules of conversation and sc
 MaxTurns = Annotated[int | None, typer.Option(help="User messages per trial at most.")]
 MaxSteps = Annotated[int | None, typer.Option(help="Agent messages per trial at most.")]
 MaxToolErrors = Annotated[int | None, typer.Option(help="Tool errors in a row at most.")]
+Server = Annotated[
+    str | None,
+    typer.Option(help="LangGraph servers that play the trials: addresses, separated by commas. Unset: played here."),
+]
+KeepThreads = Annotated[
+    bool | None, typer.Option("--keep-threads", help="Leave the threads of stored trials on the servers.")
+]
 TimeoutS = Annotated[float | None, typer.Option(help="Seconds one model call may take. Default: 120.")]
 Attempts = Annotated[int | None, typer.Option(help="Attempts at one model call when the provider fails. Default: 4.")]

@@ -35,7 +35,7 @@ def play(
     """
     from taugraph.experiments.display import progress_of  # noqa: PLC0415 - heavy
 
-    with progress_of(started.missing) as on_trial:
+    with progress_of(started.missing, is_quiet=getattr(started, "is_interactive", False)) as on_trial:
         ended_early = started.play(on_trial if publisher is None else both(publisher, on_trial))
     agreement = started.agreement() if hasattr(started, "agreement") else None
     print_report(started.name, results, as_json=as_json, agreement=agreement)

@@ -17,10 +17,10 @@ _LEAST_ROOM = 24
 
 
 @contextmanager
-def progress_of(total: int) -> Iterator[Callable[[Trial], None]]:
+def progress_of(total: int, *, is_quiet: bool = False) -> Iterator[Callable[[Trial], None]]:
     """Show the progress of so many trials on stderr, and yield what to tell each finished one to.
 
-    Nothing is shown where stderr is no terminal.
+    Nothing is shown where stderr is no terminal, or where a person needs it for something else (`is_quiet`).
     """
     console = Console(stderr=True)
     counts: Counter[str] = Counter()
@@ -31,7 +31,8 @@ def progress_of(total: int) -> Iterator[Callable[[Trial], None]]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=console,
-        disable=not sys.stderr.isatty(),  # not `console.is_terminal`: FORCE_COLOR makes that true of a log file
+        disable=is_quiet
+        or not sys.stderr.isatty(),  # not `console.is_terminal`: FORCE_COLOR makes that true of a log file
         transient=True,
     ) as progress:
         row = progress.add_task("playing", total=total)

@@ -104,7 +104,7 @@ def identity_of(stage: Stage, settings: RunSettings, tasks: Sequence[Task]) -> I
         "user": stage.user.reference,
         "user_strategy": settings.user_strategy,
         "user_options": json.dumps(without_secrets(settings.user_options), sort_keys=True),
-        "user_prompt": _digest(_user_prompt()),
+        "user_prompt": _digest(_user_prompts()),
         "trials": str(settings.trials),
         "seed": str(settings.seed),
         "scoring_version": str(SCORING_VERSION),
@@ -168,5 +168,6 @@ def _personas(tasks: Sequence[Task]) -> str:
     return _digest(json.dumps(texts, sort_keys=True)) if texts else ""
 
 
-def _user_prompt() -> str:
-    return (Path(taugraph.__file__).parent / "graphs" / "users" / "llm.md").read_text(encoding="utf-8")
+def _user_prompts() -> str:
+    folder = Path(taugraph.__file__).parent / "graphs" / "users"
+    return "\n".join(path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md")))

@@ -70,7 +70,8 @@ def _spread(report: Report) -> Iterator[str]:
     if report.terminations.keys() - {Termination.USER_STOP.value}:
         yield from wrap("ended", *(f"{name} {count}" for name, count in report.terminations.items()))
     if report.dropped_parameters:
-        yield from wrap("dropped parameters", *report.dropped_parameters)
+        first, *more = report.dropped_parameters
+        yield from wrap(f"dropped parameters: {first}", *more)
 
 
 def _user_faults(report: Report) -> Iterator[str]:

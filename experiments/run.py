@@ -85,6 +85,11 @@ class Run:
         """How many trials are still to be played."""
         return len(self._store.missing(self.name))
 
+    @property
+    def is_interactive(self) -> bool:
+        """Whether a person plays the user: then trials come one by one."""
+        return bool(getattr(self._stage.user, "is_interactive", False))
+
     def play(self, on_trial: OnTrial = lambda trial: None) -> str | None:
         """Play everything that is missing.
 
@@ -123,7 +128,7 @@ class Run:
             return await play(task_id, trial, trial_seed(self._settings.seed, task_id, trial))
 
         with self.interrupt.on_signals():
-            concurrency = self._settings.concurrency
+            concurrency = 1 if self.is_interactive else self._settings.concurrency
             return await run_schedule(places, play_place, keep, concurrency=concurrency, interrupt=self.interrupt)
 
 
@@ -165,9 +170,9 @@ def start_run(settings: RunSettings, store: Store, name: str | None = None) -> R
     with closed_on_error(stage):
         tasks = select_tasks(stage.domain, settings)
         check_gold(stage, tasks)
-        check_servers(settings.server, context, [task.id for task in tasks])
         chosen = name or new_name(settings.domain)
         identity = identity_of(stage, settings, tasks)
+        check_servers(settings.server, context, [task.id for task in tasks], identity)
         plan = plan_of(stage, tasks, settings.trials)
         privileged = stage.agent.is_privileged
         configuration = {**settings.stored(), "floors": floors_of(stage, tasks, identity)}
@@ -204,7 +209,7 @@ def resume_run(name: str, store: Store, **given: Any) -> Run:
         tasks = [stage.domain.task(task_id) for task_id in experiment.task_ids]
         check_same_identity(name, identity, identity_of(stage, settings, tasks))
         check_gold(stage, tasks)
-        check_servers(settings.server, context, experiment.task_ids)
+        check_servers(settings.server, context, experiment.task_ids, identity)
         return Run(name, settings, store, stage, models, context)
 
 

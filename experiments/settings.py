@@ -91,8 +91,12 @@ class RunSettings(BaseSettings):
     """Attempts at one model call when the provider fails."""
     store: str = DEFAULT_STORE
     """Results store: a file, or a database URL."""
+    server: Annotated[tuple[str, ...], NoDecode] = ()
+    """LangGraph servers that play the trials: addresses, separated by commas."""
+    keep_threads: bool = False
+    """Leave the threads of stored trials on the servers."""
 
-    @field_validator("tasks", "personas", mode="before")
+    @field_validator("tasks", "personas", "server", mode="before")
     @classmethod
     def _split_names(cls, value: Any) -> Any:
         if isinstance(value, str):
@@ -141,8 +145,8 @@ class RunSettings(BaseSettings):
         )
 
     def stored(self) -> dict[str, Any]:
-        """Return the settings as they may be written down: without the store's address and without secrets."""
-        document = self.model_dump(mode="json", exclude={"store"})
+        """Return the settings as they may be written down: without addresses and without secrets."""
+        document = self.model_dump(mode="json", exclude={"store", "server", "keep_threads"})
         return {name: without_secrets(value) for name, value in document.items()}
 
 
@@ -159,7 +163,7 @@ def load_settings(**given: Any) -> RunSettings:
 def restored(stored: Mapping[str, Any], **given: Any) -> RunSettings:
     """Return the settings of a stored experiment, with some of them given anew; `None` counts as not given.
 
-    The environment and `taugraph.toml` count only for the store's address and for secrets, which are not stored.
+    The environment and `taugraph.toml` count only for the store, the servers and secrets, which are not stored.
 
     Raises:
         ConfigurationError: If they no longer fit, or a secret has to be given again.

@@ -5,6 +5,7 @@ It returns a state update and never raises for what the agent did.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
@@ -42,13 +43,15 @@ async def act(stage: Stage, state: SimulationState) -> Update:
 
 def _update(state: SimulationState, turns: Sequence[AgentTurn | Failure]) -> Update:
     """Return what the turns, of which a second one follows an empty first, change in the state."""
-    usage, notes, said = Usage(calls=0), {"nudges": 1} if len(turns) > 1 else {}, list(state["messages"])
+    usage, said = Usage(calls=0), list(state["messages"])
+    notes = add_notes(state, {"nudges": 1} if len(turns) > 1 else {})
     update: Update = {}
     for turn in turns:
         if isinstance(turn, Failure):
             return update | ended_by(turn)
         usage = add_usage(usage, _usage_of(turn))
-        update = spend(state, "agent", usage) | add_notes(state, {**notes, **turn.notes})
+        notes = add_notes(cast(SimulationState, {**state, **notes}), turn.notes)
+        update = spend(state, "agent", usage) | notes
         update["agent_memory"] = plain_value(dict(turn.memory)) if turn.memory is not None else None
         for message in turn.before:
             said.append(_with_id(message, said))

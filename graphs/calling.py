@@ -1,4 +1,4 @@
-"""One call of a chat model: timed, retried where waiting may help, and told apart where it fails.
+"""One call of a chat model: timed, retried where waiting may help, adjusted to its provider, told apart where it fails.
 
 Provider failures become `ModelCallError` and leave the trial unscored. What the model itself wrote never does:
 arguments that are no JSON object come back as an unreadable call, which the tool executor answers with an error.
@@ -7,15 +7,14 @@ arguments that are no JSON object come back as an unreadable call, which the too
 import asyncio
 import json
 import logging
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.exceptions import ContextOverflowError, ModelError
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.runnables import Runnable
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from tenacity import (
     AsyncRetrying,
     RetryCallState,
@@ -26,19 +25,25 @@ from tenacity import (
 )
 
 from taugraph.domains.errors import ModelCallError
+from taugraph.graphs.adjusting import Known, adjustment_of, streams
+from taugraph.graphs.refusals import cause_of, describe, is_about_conversation, is_transient
+from taugraph.graphs.streaming import is_truncated, read_calls, stream_reply
+from taugraph.graphs.wire import as_sent
+
+DROPPED_PARAMETERS = "dropped_parameters"
+"""Note: actor and name of every parameter that a provider refused and that was left out."""
+TRUNCATED_REPLIES = "truncated_replies"
+"""Note: replies of the agent's model that its provider cut off at a limit of tokens."""
+USER_TRUNCATED_REPLIES = "user_truncated_replies"
+"""Note: the same of the user's model."""
+SWITCHED_TO_STREAMING = "switched_to_streaming"
+"""Note: actors whose model is streamed because its provider refuses anything else."""
 
 _LOG = logging.getLogger("taugraph")
 _BACKOFF = wait_exponential(multiplier=0.5, max=30) + wait_random(0, 0.5)
 _LONGEST_RETRY_AFTER_S = 120.0
-_EMPTY_ACCOUNT = re.compile(
-    r"insufficient[_ ](?:quota|credits?|funds|balance)|credit balance|out of credits?|billing|(?:usage|spend\w*) limit",
-    re.IGNORECASE,
-)
-_BAD_KEY = re.compile(
-    r"(?:invalid|incorrect|expired|missing|no)[_ ]api[_ ]?key|api[_ ]?key (?:is )?(?:not valid|invalid|expired)",
-    re.IGNORECASE,
-)
 _UNREADABLE_CALL = "unreadable_call"
+_MOST_ADJUSTMENTS = 12
 
 
 class CallSettings(BaseModel):
@@ -56,6 +61,19 @@ class RejectedError(Exception):
     """The provider rejects the conversation that this actor produced: the actor's own failure."""
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What a model answered.
+
+    Attributes:
+        message: Its message.
+        notes: What a trial should tell of the call, such as `dropped_parameters`.
+    """
+
+    message: AIMessage
+    notes: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
 async def call_model(
     model: Runnable[Any, BaseMessage],
     messages: Sequence[BaseMessage],
@@ -64,107 +82,104 @@ async def call_model(
     settings: CallSettings,
     **parameters: Any,
 ) -> AIMessage:
-    """Call a chat model and return its message.
+    """Call a chat model and return its message; see `ask_model`, which also tells what else there is to know.
+
+    Raises:
+        ModelCallError: If the provider failed, refused the credentials or timed out, also after the last attempt.
+        RejectedError: If it refuses a conversation to which this actor has already contributed, or one too long for it.
+    """
+    return (await ask_model(model, messages, actor=actor, settings=settings, **parameters)).message
+
+
+async def ask_model(
+    model: Runnable[Any, BaseMessage],
+    messages: Sequence[BaseMessage],
+    *,
+    actor: str,
+    settings: CallSettings,
+    label: str = "",
+    **parameters: Any,
+) -> Answer:
+    """Call a chat model; where its provider refuses a parameter or wants to stream, call again as it wants.
 
     Args:
         model: A chat model, tools bound.
         messages: The whole prompt.
-        actor: `agent` or `user`, for the error.
+        actor: `agent` or `user`, for errors and notes.
         settings: Time and attempts.
+        label: What the call is for, such as task and trial, for the log.
         parameters: Passed to the model.
 
     Raises:
         ModelCallError: If the provider failed, refused the credentials or timed out, also after the last attempt.
         RejectedError: If it refuses a conversation to which this actor has already contributed, or one too long for it.
     """
+    adjustment, prompt = adjustment_of(model), as_sent(messages)
+    of_whom = f"{actor}'s model call" + (f" ({label})" if label else "")
+    for _ in range(_MOST_ADJUSTMENTS):
+        known = adjustment.known
+        try:
+            message = await _attempt(model, prompt, known, parameters, settings, of_whom)
+        except Exception as error:
+            if arguments := _lost_arguments(error):
+                return Answer(_unreadable(arguments), _notes(actor, known, None))
+            if adjustment.learn(error, model, parameters, known=known, actor=actor):
+                continue
+            if is_about_conversation(error, spoke=any(isinstance(each, AIMessage) for each in messages)):
+                raise RejectedError(describe(error)) from error
+            raise ModelCallError(actor, cause_of(error), describe(error)) from error
+        return Answer(message, _notes(actor, known, message))
+    raise ModelCallError(actor, "rejected_request", f"its provider refused {_MOST_ADJUSTMENTS} parameters in turn")
+
+
+async def _attempt(
+    model: Runnable[Any, BaseMessage],
+    prompt: Sequence[BaseMessage],
+    known: Known,
+    parameters: Mapping[str, Any],
+    settings: CallSettings,
+    of_whom: str,
+) -> AIMessage:
+    """Call the model as it is now known to want it, as often as waiting may help."""
+    adjusted, sent = known.applied_to(model), known.kept(parameters)
+
+    def may_help(error: BaseException) -> bool:
+        return is_transient(error) and not _is_lost(error) and not known.wants_stream(error, model)
+
+    def log(state: RetryCallState) -> None:
+        made = f"attempt {state.attempt_number} of {settings.attempts}"
+        _LOG.warning("%s is retried: %s failed with %s", of_whom, made, _reason(state))
+
     retrying = AsyncRetrying(
-        retry=retry_if_exception(is_transient),
+        retry=retry_if_exception(may_help),
         stop=stop_after_attempt(settings.attempts),
         wait=_wait,
-        before_sleep=lambda state: _LOG.warning("%s's model call is retried: %s", actor, _reason(state)),
+        before_sleep=log,
         reraise=True,
     )
-    try:
-        async for attempt in retrying:
-            with attempt:
-                async with asyncio.timeout(settings.timeout_s):
-                    return _as_ai_message(await model.ainvoke(list(messages), **parameters))
-    except Exception as error:
-        if arguments := _lost_arguments(error):
-            return _unreadable(arguments)
-        if _rejects_conversation(error, messages):
-            raise RejectedError(_describe(error)) from error
-        raise ModelCallError(actor, cause_of(error), _describe(error)) from error
+    async for attempt in retrying:
+        with attempt:
+            async with asyncio.timeout(settings.timeout_s):
+                if streams(adjusted):
+                    return _as_ai_message(await stream_reply(adjusted, prompt, sent))
+                return _as_ai_message(await adjusted.ainvoke(list(prompt), **sent))
     raise AssertionError("tenacity ends by returning or raising")
 
 
-def is_transient(error: BaseException) -> bool:
-    """Tell whether the same call may succeed later."""
-    if not isinstance(error, Exception) or _lost_arguments(error):
-        return False
-    if isinstance(error, ModelError):
-        return error.is_retryable and _account_trouble(error) is None
-    status = _status(error)
-    if status is not None:
-        return status in (408, 409, 425, 429) or status >= 500
-    return True  # no status: connection lost, timed out, or an answer nobody can read
-
-
-def cause_of(error: BaseException) -> str:
-    """Return one word for a provider failure."""
-    by_status = {401: "authentication", 403: "authentication", 404: "unknown_model", 429: "rate_limit"}
-    status = _status(error)
-    if account := _account_trouble(error):
-        return account
-    if status is not None:
-        return by_status.get(status, "provider_error" if status >= 500 else "rejected_request")
-    if isinstance(error, TimeoutError) or "Timeout" in type(error).__name__:
-        return "timeout"
-    if isinstance(error, OSError) or "Connect" in type(error).__name__:
-        return "connection"
-    return "unreadable_answer"
-
-
-def _rejects_conversation(error: Exception, messages: Sequence[BaseMessage]) -> bool:
-    """Tell a refused conversation from refused settings: only the former has something of the actor's own in it.
-
-    A conversation too long for the model is the actor's own affair from the first call on.
-    """
-    if isinstance(error, ContextOverflowError) or _code(error) == "context_length_exceeded":
-        return True
-    if _status(error) == 400 and "maximum context length" in str(error):
-        return True
-    if _account_trouble(error):
-        return False
-    spoke = any(isinstance(message, AIMessage) for message in messages)
-    return spoke and _status(error) in (400, 413, 422)
-
-
-def _account_trouble(error: BaseException) -> str | None:
-    """Name a refusal that is about the account, whatever status it came with: providers send some as a bad request."""
-    text = f"{_code(error) or ''} {error}" if _status(error) is not None else ""
-    if _EMPTY_ACCOUNT.search(text):
-        return "quota"
-    return "authentication" if _BAD_KEY.search(text) else None
-
-
-def _status(error: BaseException) -> int | None:
-    status = getattr(error, "status_code", None)
-    return status if isinstance(status, int) else None
-
-
-def _code(error: BaseException) -> object:
-    return getattr(error, "code", None)
-
-
-def _describe(error: BaseException) -> str:
-    text = f"{type(error).__name__}: {error}"
-    return text if len(text) <= 500 else f"{text[:500]}... (cut)"
+def _notes(actor: str, known: Known, message: AIMessage | None) -> dict[str, JsonValue]:
+    notes: dict[str, JsonValue] = {}
+    if known.dropped:
+        notes[DROPPED_PARAMETERS] = [f"{actor} {name}" for name in known.dropped]
+    if known.streams:
+        notes[SWITCHED_TO_STREAMING] = [actor]
+    if message is not None and is_truncated(message):
+        notes[USER_TRUNCATED_REPLIES if actor == "user" else TRUNCATED_REPLIES] = 1
+    return notes
 
 
 def _reason(state: RetryCallState) -> str:
     error = state.outcome.exception() if state.outcome else None
-    return _describe(error) if error else "unknown"
+    return describe(error) if error else "unknown"
 
 
 def _wait(state: RetryCallState) -> float:
@@ -179,9 +194,18 @@ def _wait(state: RetryCallState) -> float:
 
 
 def _as_ai_message(message: object) -> AIMessage:
-    if isinstance(message, AIMessage):
+    """Return the model's message, calls that say nothing of arguments made calls without any."""
+    if not isinstance(message, AIMessage):
+        raise TypeError(f"the model returned {type(message).__name__}, wanted an AIMessage")
+    if any((call["args"] or "").strip() for call in message.invalid_tool_calls) or not message.invalid_tool_calls:
         return message
-    raise TypeError(f"the model returned {type(message).__name__}, wanted an AIMessage")
+    empty = [(call["name"], call["args"], call["id"]) for call in message.invalid_tool_calls]
+    calls, unreadable = read_calls(empty, is_cut=is_truncated(message))
+    return message.model_copy(update={"tool_calls": [*message.tool_calls, *calls], "invalid_tool_calls": unreadable})
+
+
+def _is_lost(error: BaseException) -> bool:
+    return isinstance(error, Exception) and bool(_lost_arguments(error))
 
 
 def _lost_arguments(error: Exception) -> list[Any]:

@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from taugraph.domains.domain import Domain, load_domain
@@ -20,8 +20,13 @@ from taugraph.graphs.stage import Stage
 _LOG = logging.getLogger("taugraph")
 
 
-def build_stage(context: SimulationContext, models: ChatModels | None = None) -> Stage:
+def build_stage(context: SimulationContext, models: ChatModels | None = None, *, is_served: bool = False) -> Stage:
     """Build domain, actors and protocol from their references.
+
+    Args:
+        context: The references.
+        models: Chat models of a run; `None` for new ones.
+        is_served: Whether LangGraph's server plays the trials.
 
     Raises:
         TaugraphError: If a reference leads nowhere or the data cannot be read; the message says what to do.
@@ -36,7 +41,7 @@ def build_stage(context: SimulationContext, models: ChatModels | None = None) ->
         _LOG.warning("the demo user talks the same whatever the persona")
     protocol = context.rules()
     agent = build_agent(context, domain, models)
-    return Stage(domain, agent, build_user(context, protocol, models), protocol)
+    return Stage(domain, agent, build_user(context, protocol, models, is_served=is_served), protocol)
 
 
 def in_personas(domain: Domain, names: Sequence[str]) -> Domain:
@@ -75,4 +80,4 @@ def stage_for(context: SimulationContext) -> Stage:
 
 
 _BUILDING = threading.Lock()
-_built_stage = lru_cache(maxsize=8)(build_stage)
+_built_stage = lru_cache(maxsize=8)(partial(build_stage, is_served=True))

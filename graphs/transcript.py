@@ -5,6 +5,7 @@ follow from the place in the transcript: an id that comes twice would replace an
 """
 
 import json
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,17 @@ from langchain_core.messages import AIMessage, AnyMessage
 _DEEPEST = 50
 """Levels of nesting that are kept; no tool and no provider needs so many."""
 
-_CALL_BLOCKS = ("tool_use", "tool_call", "function_call", "invalid_tool_call")
+CALL_BLOCKS = ("tool_use", "tool_call", "function_call", "invalid_tool_call")
+"""Types of the content blocks that stand for a call."""
+
+CALL_EXTRAS = "tool_call_extras"
+"""Under this key a message keeps what a provider wants back beside each call, such as a signature of its thoughts.
+
+A list in the order of the calls: a call itself holds nothing but its standard fields, wherever it is stored.
+"""
+
+_SAID_TWICE = ("tool_calls", "function_call")
+"""What some classes keep of the calls beside the calls."""
 
 
 def plain_reply(reply: object) -> AIMessage:
@@ -25,7 +36,10 @@ def plain_reply(reply: object) -> AIMessage:
     """
     if not isinstance(reply, AIMessage):
         raise TypeError(f"the agent returned {type(reply).__name__}, wanted an AIMessage")
-    extra = {key: value for key, value in reply.additional_kwargs.items() if key != "tool_calls"}
+    extra = {key: value for key, value in reply.additional_kwargs.items() if key not in _SAID_TWICE}
+    beside = [call.get("extras") for call in reply.tool_calls]
+    if any(beside):
+        extra[CALL_EXTRAS] = beside
     return AIMessage(
         content=_plain(reply.content),
         additional_kwargs=_plain(extra),
@@ -56,15 +70,22 @@ def next_id(messages: Sequence[AnyMessage], author: str) -> str:
 
 
 def with_ids(message: AIMessage, identity: str) -> AIMessage:
-    """Give the message that id, and an id to every call that has none or shares one."""
+    """Give the message that id, and an id to every call that has none or shares one, also in content blocks."""
     calls = [dict(call) for call in message.tool_calls]
     unreadable = [dict(call) for call in message.invalid_tool_calls]
     taken: set[object] = set()
+    given: defaultdict[object, deque[str]] = defaultdict(deque)
     for number, call in enumerate([*calls, *unreadable], 1):
-        if not call["id"] or call["id"] in taken:
+        before = call["id"]
+        if not before or before in taken:
             call["id"] = f"{identity}-call-{number}"
         taken.add(call["id"])
-    return message.model_copy(update={"id": identity, "tool_calls": calls, "invalid_tool_calls": unreadable})
+        given[before].append(str(call["id"]))
+    content = message.content
+    if isinstance(content, list):
+        content = [_with_call_id(block, given) for block in content]
+    update = {"id": identity, "content": content, "tool_calls": calls, "invalid_tool_calls": unreadable}
+    return message.model_copy(update=update)
 
 
 def first_call_only(message: AIMessage) -> AIMessage:
@@ -81,9 +102,25 @@ def first_call_only(message: AIMessage) -> AIMessage:
 
 
 def _is_dropped(block: str | dict[Any, Any], kept: set[str | None]) -> bool:
-    if isinstance(block, str) or block.get("type") not in _CALL_BLOCKS:
+    if isinstance(block, str) or block.get("type") not in CALL_BLOCKS:
         return False
-    return (block.get("call_id") or block.get("id")) not in kept
+    return call_id_of(block) not in kept
+
+
+def call_id_of(block: dict[Any, Any]) -> str | None:
+    """Return the id of the call that a content block stands for."""
+    identity = block.get("call_id") or block.get("id")
+    return identity if isinstance(identity, str) else None
+
+
+def _with_call_id(block: Any, given: dict[object, deque[str]]) -> Any:
+    if not isinstance(block, dict) or block.get("type") not in CALL_BLOCKS:
+        return block
+    before = call_id_of(block)
+    waiting = given.get(before)
+    if not waiting or (after := waiting.popleft()) == before:
+        return block
+    return {**block, "call_id" if "call_id" in block else "id": after}
 
 
 def _plain(value: Any) -> Any:

@@ -263,9 +263,9 @@ def test_models_are_listed() -> None:
 
 def test_an_unknown_path_is_a_json_404() -> None:
     with OpenAIServer(reply_ok) as server:
-        response = httpx.post(f"{server.base_url}/responses", json={})
+        response = httpx.post(f"{server.base_url}/embeddings", json={})
     assert response.status_code == 404
-    assert response.json()["error"]["message"].startswith("no route POST /v1/responses: known are")
+    assert response.json()["error"]["message"].startswith("no route POST /v1/embeddings: known are")
 
 
 def test_a_request_that_is_not_json_is_a_400() -> None:

@@ -5,7 +5,7 @@ from taugraph.graphs.agent import Agent
 from taugraph.graphs.agents.baselines import BASELINES, ORACLE
 from taugraph.graphs.agents.demo import DemoAgent
 from taugraph.graphs.agents.references import ModelReference, Reference, RemoteReference, parse_reference
-from taugraph.graphs.agents.strategies import build_chat_agent
+from taugraph.graphs.agents.strategies import build_chat_agent, model_options, refuse_strategy
 from taugraph.graphs.context import SimulationContext, read_options, refuse_options
 from taugraph.graphs.models import ChatModels
 
@@ -25,14 +25,16 @@ def build_agent(context: SimulationContext, domain: Domain, models: ChatModels) 
     """
     reference, options = context.agent, read_options("agent", context.agent_options)
     if reference == "demo" or reference.startswith("demo:"):
+        refuse_strategy(reference, context)
         refuse_options("agent", reference, options)
         return DemoAgent(reference, domain)
     if reference in BASELINES or reference == ORACLE:
+        refuse_strategy(reference, context)
         refuse_options("agent", reference, options)
         return oracle_for(domain) if reference == ORACLE else BASELINES[reference]()
     found = parse_reference(reference)
     if isinstance(found, ModelReference):
-        model = models.build(reference, options, actor="agent")
+        model = models.build(reference, model_options(options), actor="agent")
         return build_chat_agent(reference, model, context, models)
     return _build_own_agent(found, context, domain, models)
 

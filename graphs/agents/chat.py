@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 
 from taugraph.graphs.agent import AgentTurn, AgentView
-from taugraph.graphs.calling import CallSettings, call_model
+from taugraph.graphs.calling import CallSettings, ask_model
 from taugraph.graphs.transcript import first_call_only
 
 CALLS_DROPPED = "calls_dropped"
@@ -70,8 +70,9 @@ class ChatAgent:
     ) -> AgentTurn:
         """Call the model, or what it is bound to, with the agent's seed."""
         parameters = seed_parameters(self._model, view.key.seed)
-        asked = model or self._model
-        return AgentTurn(await call_model(asked, messages, actor="agent", settings=self._settings, **parameters))
+        asked, label = model or self._model, f"task {view.key.task_id}, trial {view.key.trial}"
+        answer = await ask_model(asked, messages, actor="agent", settings=self._settings, label=label, **parameters)
+        return AgentTurn(answer.message, notes=answer.notes)
 
     def _with_tools(self, view: AgentView) -> Runnable[Any, BaseMessage]:
         """Bind the tools once: their schemas are large and the same in every trial."""

@@ -29,7 +29,7 @@ from taugraph.graphs.agents.pausing import PausingAgent
 from taugraph.graphs.agents.references import RemoteReference
 from taugraph.graphs.agents.remote import RemoteThreads
 from taugraph.graphs.agents.runnable import RunnableAgent
-from taugraph.graphs.agents.strategies import build_chat_agent
+from taugraph.graphs.agents.strategies import build_chat_agent, model_options, refuse_strategy
 from taugraph.graphs.context import SimulationContext, refuse_options
 from taugraph.graphs.models import ChatModels
 
@@ -91,6 +91,7 @@ def make_remote_agent(found: RemoteReference, making: Making) -> Later:
         UnknownNameError: If an option is unknown.
         ConfigurationError: If an option does not fit.
     """
+    refuse_strategy(making.reference, making.context)
     options = read_graph_options(RemoteOptions, making.reference, making.options)
 
     async def build(stack: AsyncExitStack) -> Agent:
@@ -125,8 +126,9 @@ def as_agent(value: object, making: Making) -> Agent:
     """
     reference, options = making.reference, making.options
     if isinstance(value, BaseChatModel):
-        refuse_options("agent", reference, options)
+        refuse_options("agent", reference, model_options(options))
         return build_chat_agent(reference, value, making.context, making.models)
+    refuse_strategy(reference, making.context)
     if isinstance(value, StateGraph):
         value = _called(value.compile, making)
     if isinstance(value, RemoteGraph):

@@ -122,7 +122,7 @@ def test_json_has_the_promised_shape_in_the_promised_order() -> None:
         *("floors", "counts"),
         *("pass_hat_k", "pass_at_k", "rerun", "flip_share", "pairwise_disagreement", "icc", "infrastructure_bounds"),
         *("terminations", "failures", "tasks_table", "usage", "duration_s", "scoring_version", "package_version"),
-        *("fingerprint", "note", "user_faults", "personas"),
+        *("fingerprint", "note", "user_faults", "personas", "dropped_parameters"),
     ]
     assert list(shown["pass_hat_k"]) == list(shown["rerun"]) == ["1", "2"]
     assert shown["pass_at_k"]["2"] == {"value": 0.0, "low": None, "high": None, "used": 1}

@@ -313,7 +313,6 @@ class ScriptedModel(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=self.lines[len(self.prompts) - 1])])
 
 
-@pytest.mark.xfail(reason="LlmUser binds only its own tool so far", strict=False)
 async def test_a_chat_model_as_user_has_the_phone_in_its_tools_and_reads_what_it_shows(set_phone: SetPhone) -> None:
     end = calls(call("end_conversation", "e1"))
     model = ScriptedModel(lines=[AIMessage(HELLO), calls(toggle()), AIMessage("Data roaming is on."), end])

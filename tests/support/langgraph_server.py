@@ -8,7 +8,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -28,9 +29,39 @@ def find_langgraph() -> str | None:
     return str(beside) if beside.is_file() else shutil.which("langgraph")
 
 
+@dataclass(frozen=True)
+class Serving:
+    """A server that runs.
+
+    Attributes:
+        url: Its address.
+        process: The process, leader of a group of its own.
+    """
+
+    url: str
+    process: "subprocess.Popen[bytes]"
+
+    def kill(self) -> None:
+        """End it at once, as a crash would, if it has not ended yet."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
 @contextmanager
 def langgraph_server(folder: Path, command: str) -> Iterator[str]:
     """Serve the folder's `langgraph.json`, and yield the server's address.
+
+    Raises:
+        RuntimeError: If it does not answer in time.
+    """
+    with served(folder, command) as serving:
+        yield serving.url
+
+
+@contextmanager
+def served(folder: Path, command: str) -> Iterator[Serving]:
+    """Serve the folder's `langgraph.json`, and yield the server, which may be killed.
 
     Raises:
         RuntimeError: If it does not answer in time.
@@ -44,16 +75,17 @@ def langgraph_server(folder: Path, command: str) -> Iterator[str]:
         process = subprocess.Popen(
             words, cwd=folder, env={**os.environ, **_QUIET}, stdout=log, stderr=log, start_new_session=True
         )
+        serving = Serving(f"http://127.0.0.1:{port}", process)
         try:
-            _wait_for(f"http://127.0.0.1:{port}", process, folder / "server.log")
-            yield f"http://127.0.0.1:{port}"
+            _wait_for(serving.url, process, folder / "server.log")
+            yield serving
         finally:
-            os.killpg(process.pid, signal.SIGTERM)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
             try:
                 process.wait(20)
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+                serving.kill()
 
 
 def _wait_for(url: str, process: "subprocess.Popen[bytes]", log: Path) -> None:

@@ -12,8 +12,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any, Self
 
 import uvicorn
@@ -23,92 +22,16 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from support.openai_responses import response_events, response_object
+from support.openai_script import Fault as Fault
+from support.openai_script import ReceivedRequest as ReceivedRequest
+from support.openai_script import Reply as Reply
+from support.openai_script import Script as Script
+from support.openai_script import ToolCall as ToolCall
+from support.openai_script import faults_first as faults_first
+
 _PATIENCE_S = 5.0
 _SSE = "text/event-stream"
-
-
-@dataclass(frozen=True)
-class ToolCall:
-    """One function call the scripted model asks for."""
-
-    name: str
-    """The function's name; may be empty, as weak models send it."""
-    arguments: str | None
-    """Raw text sent as is, malformed or not; None sends a JSON null in place of the text."""
-    id: str | None = None
-    """Call id; None gives one unique within the conversation."""
-    send_id: bool = True
-    """False leaves the id out of the answer."""
-
-
-@dataclass(frozen=True)
-class Reply:
-    """A successful completion; None content without tool calls is an empty reply."""
-
-    content: str | None = None
-    """The text; None sends null."""
-    tool_calls: tuple[ToolCall, ...] = ()
-    """Calls in the order asked for; several are parallel calls."""
-    finish_reason: str | None = None
-    """None means `tool_calls` if there are any, else `stop`."""
-    usage: Mapping[str, Any] | None = None
-    """The wire's usage object, sent as is; None leaves it out."""
-    delay_s: float = 0.0
-    """Seconds before the first byte; other requests go on meanwhile."""
-
-
-@dataclass(frozen=True)
-class Fault:
-    """An answer that is not a completion."""
-
-    status: int = 500
-    """HTTP status; 200 with a `body` is a success the client cannot read."""
-    message: str = "scripted fault"
-    """The error's text, when `body` is None."""
-    code: str | None = None
-    """The error's code, such as `context_length_exceeded`; None sends null."""
-    retry_after_s: float | None = None
-    """Retry-After header in seconds; None leaves it out."""
-    delay_s: float = 0.0
-    """Seconds before the first byte; other requests go on meanwhile."""
-    body: str | None = None
-    """Text sent instead of the error object; need not be JSON."""
-    content_type: str = "application/json"
-    """Media type claimed for the body."""
-    drop: bool = False
-    """True starts a 200 answer and closes the connection in the middle of it."""
-
-
-@dataclass(frozen=True)
-class ReceivedRequest:
-    """One chat completion request as it arrived."""
-
-    body: dict[str, Any]
-    """The parsed JSON."""
-    arrived_s: float
-    """`time.monotonic()` seconds at arrival."""
-    authorization: str | None
-    """The Authorization header; None if absent."""
-
-
-Script = Callable[[dict[str, Any]], Reply | Fault]
-"""Decides the answer from the request body; runs on the server's loop, so it must not block."""
-
-
-def faults_first(faults: Sequence[Fault], then: Script) -> Script:
-    """Build a script that spends each fault once, in order, then answers with `then`.
-
-    Counts requests across all callers, from any thread.
-    """
-    remaining = iter(faults)
-    lock = threading.Lock()
-
-    def script(request: dict[str, Any]) -> Reply | Fault:
-        with lock:
-            fault = next(remaining, None)
-        return fault if fault is not None else then(request)
-
-    return script
 
 
 class OpenAIServer:
@@ -123,7 +46,7 @@ class OpenAIServer:
 
     def __init__(self, reply: Script, *, models: Sequence[str] = ("scripted",)) -> None:
         self.requests: list[ReceivedRequest] = []
-        """Chat completion requests, in order of arrival."""
+        """Requests for completions, in order of arrival."""
         self.peak_in_flight = 0
         """The most requests that were between arrival and first byte at once; only a delay makes them overlap."""
         self._reply = reply
@@ -157,6 +80,8 @@ class OpenAIServer:
     def _build_app(self) -> Starlette:
         routes = [
             Route("/v1/chat/completions", self._answer_chat, methods=["POST"]),
+            Route("/v1/responses", self._answer_chat, methods=["POST"]),
+            Route("/openai/deployments/{deployment}/chat/completions", self._answer_chat, methods=["POST"]),
             Route("/v1/models", self._list_models, methods=["GET"]),
         ]
         return Starlette(routes=routes, exception_handlers={404: _answer_not_found})
@@ -170,7 +95,9 @@ class OpenAIServer:
             body = json.loads(await request.body())
         except ValueError as error:
             return _build_fault_response(Fault(400, f"request body is not JSON: {error}"), streaming=False)
-        self.requests.append(ReceivedRequest(body, time.monotonic(), request.headers.get("authorization")))
+        path = str(request.url).removeprefix(str(request.base_url).rstrip("/"))
+        keys = request.headers.get("authorization"), path, request.headers.get("api-key")
+        self.requests.append(ReceivedRequest(body, time.monotonic(), *keys))
         self._in_flight += 1
         self.peak_in_flight = max(self.peak_in_flight, self._in_flight)
         try:
@@ -185,9 +112,14 @@ class OpenAIServer:
         streaming = bool(body.get("stream"))
         if isinstance(answer, Fault):
             return _build_fault_response(answer, streaming=streaming)
+        if request.url.path == "/v1/responses":
+            made = response_object(answer, body, next(self._serials))
+            if streaming:
+                return StreamingResponse(response_events(made), media_type=_SSE)
+            return JSONResponse(made)
         # LangGraph replaces a message by a later one of the same id, should a client take it from here.
         head = {"id": f"chatcmpl-{next(self._serials)}", "created": int(time.time()), "model": body.get("model")}
-        if streaming:
+        if streaming or answer.as_events:
             return StreamingResponse(_stream_events(head, answer, body), media_type=_SSE)
         return JSONResponse(_build_completion(head, answer, body))
 
@@ -234,7 +166,8 @@ class _DroppedResponse(Response):
 
 
 async def _answer_not_found(request: Request, error: Exception) -> Response:
-    message = f"no route {request.method} {request.url.path}: known are POST /v1/chat/completions, GET /v1/models"
+    known = "POST /v1/chat/completions, POST /v1/responses, Azure's form of the former, GET /v1/models"
+    message = f"no route {request.method} {request.url.path}: known are {known}"
     return _build_fault_response(Fault(404, message, code="unknown_url"), streaming=False)
 
 
@@ -245,13 +178,13 @@ def _build_fault_response(fault: Fault, *, streaming: bool) -> Response:
         return _DroppedResponse('{"id": "chatcmpl-dropped", "choi', media_type="application/json")
     headers = {} if fault.retry_after_s is None else {"Retry-After": f"{fault.retry_after_s:g}"}
     kind = "invalid_request_error" if fault.status < 500 else "server_error"
-    error = {"message": fault.message, "type": kind, "param": None, "code": fault.code}
+    error = {"message": fault.message, "type": kind, "param": fault.param, "code": fault.code}
     text = json.dumps({"error": error}) if fault.body is None else fault.body
     return Response(text, fault.status, headers, fault.content_type)
 
 
 def _build_completion(head: dict[str, Any], reply: Reply, request: dict[str, Any]) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": reply.content}
+    message: dict[str, Any] = {"role": "assistant", "content": reply.content, **reply.extra}
     if reply.tool_calls:
         message["tool_calls"] = _wire_tool_calls(reply, request)
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish_reason(reply)}
@@ -262,7 +195,8 @@ def _build_completion(head: dict[str, Any], reply: Reply, request: dict[str, Any
 def _wire_tool_calls(reply: Reply, request: dict[str, Any]) -> list[dict[str, Any]]:
     calls = []
     for index, call in enumerate(reply.tool_calls):
-        wire: dict[str, Any] = {"type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        function = {"name": call.name, "arguments": call.arguments}
+        wire: dict[str, Any] = {"type": "function", "function": function, **call.extra}
         if call.send_id:
             wire["id"] = f"call_{len(request.get('messages', ()))}_{index}" if call.id is None else call.id
         calls.append(wire)
@@ -277,13 +211,16 @@ async def _stream_events(head: dict[str, Any], reply: Reply, request: dict[str, 
     yield _event(head, {"role": "assistant", "content": None})
     for delta in _deltas(reply, request):
         yield _event(head, delta)
-    yield _event(head, {}, _finish_reason(reply))
+    if not reply.ends_early:
+        yield _event(head, {}, _finish_reason(reply))
     if reply.usage is not None and (request.get("stream_options") or {}).get("include_usage"):
         yield _event(head, None, usage=dict(reply.usage))
     yield "data: [DONE]\n\n"
 
 
 def _deltas(reply: Reply, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for name, value in reply.extra.items():
+        yield {name: value}
     for word in re.findall(r"\s*\S+|\s+", reply.content or ""):
         yield {"content": word}
     for index, call in enumerate(_wire_tool_calls(reply, request)):

@@ -1,0 +1,126 @@
+"""The strategies `verify` and `reflection`: a draft is judged before it is sent.
+
+The judge is the same model with a prompt of its own, and its verdict a truth value. What is rejected never enters the
+conversation: history holds what was sent, drafts and verdicts go to the side log, and all of them are paid for.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+
+from taugraph.domains.trial import Usage
+from taugraph.graphs.delivery import spoken_text
+from taugraph.graphs.usage import add_usage, usage_of
+from taugraph.graphs.user import UserTurn, UserView
+from taugraph.graphs.users.llm import LlmUser
+from taugraph.graphs.users.react import SAY_TOOL, said_turn
+
+JUDGE_TOOL: dict[str, Any] = {
+    "type": "function",
+    "function": {
+        "name": "judge",
+        "description": "Say whether the draft may be sent.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "satisfactory": {"type": "boolean", "description": "Whether the draft may be sent as it is."},
+                "reason": {"type": "string", "description": "Why not, in one sentence; empty if it may."},
+            },
+            "required": ["satisfactory"],
+        },
+    },
+}
+"""How a verdict is given."""
+
+MOST_DRAFTS = 3
+"""Drafts of one turn, after which the last is sent as it is."""
+
+_TEMPLATES = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
+_JUDGE = _TEMPLATES.from_string(Path(__file__).with_name("judge.md").read_text(encoding="utf-8"))
+_REWRITE = _TEMPLATES.from_string(Path(__file__).with_name("rewrite.md").read_text(encoding="utf-8"))
+
+
+class VerifyUser(LlmUser):
+    """A chat model whose drafts are judged, and written anew where they are rejected."""
+
+    strategy = "verify"
+
+    async def speak(self, view: UserView) -> UserTurn:
+        """Return the first draft that is found satisfactory, or the last of them, unverified.
+
+        Raises:
+            ModelCallError: If the provider failed.
+            RejectedError: If it refuses the conversation.
+        """
+        aside: list[dict[str, Any]] = []
+        usage, notes = Usage(calls=0), dict[str, Any]()
+        turn, reason = UserTurn(""), ""
+        for attempt in range(MOST_DRAFTS):
+            turn = await self.another(view, turn, reason, attempt)
+            usage, notes = add_usage(usage, turn.usage), {**notes, **turn.notes}
+            if not turn.text:  # nothing is said, so there is nothing to judge
+                return replace(turn, usage=usage, notes=notes, aside=[*aside, *turn.aside])
+            satisfactory, reason, spent = await self.judge(view, turn, attempt)
+            usage = add_usage(usage, spent)
+            aside += [dict(entry) for entry in turn.aside]
+            aside.append({"kind": "draft", "text": turn.text, "stops": turn.stops})
+            aside.append({"kind": "verdict", "satisfactory": satisfactory, "reason": reason})
+            if satisfactory:
+                break
+        else:
+            notes["unverified"] = 1
+        return replace(turn, usage=usage, notes=notes, aside=aside)
+
+    async def another(self, view: UserView, rejected: UserTurn, reason: str, attempt: int) -> UserTurn:
+        """Return the next draft: here one that knows nothing of those before."""
+        return await self.draft(view, attempt=attempt)
+
+    async def judge(self, view: UserView, draft: UserTurn, attempt: int) -> tuple[bool, str, Usage]:
+        """Return whether the draft may be sent, why not, and what asking took; an unreadable verdict is a no."""
+        told = _JUDGE.render(scenario=view.scenario, conversation=as_lines(view.messages), draft=as_line(draft))
+        answer = await self.ask(
+            [SystemMessage(told), HumanMessage("Judge the draft.")], view, attempt=attempt, tools=[JUDGE_TOOL]
+        )
+        satisfactory, reason = read_verdict(answer.message)
+        return satisfactory, reason, usage_of(answer.message)
+
+
+class ReflectionUser(VerifyUser):
+    """A chat model whose rejected drafts are thought over and rewritten."""
+
+    strategy = "reflection"
+
+    async def another(self, view: UserView, rejected: UserTurn, reason: str, attempt: int) -> UserTurn:
+        """Return the next draft: the first as it comes, then the rejected one rewritten."""
+        if attempt == 0:
+            return await self.draft(view)
+        told = _REWRITE.render(draft=as_line(rejected), reason=reason)
+        answer = await self.ask([*self.prompt(view), HumanMessage(told)], view, attempt=attempt, tools=[SAY_TOOL])
+        turn = replace(said_turn(answer.message), notes=answer.notes)
+        return turn if turn.text or turn.stops else replace(rejected, usage=turn.usage, aside=turn.aside)
+
+
+def read_verdict(message: AIMessage) -> tuple[bool, str]:
+    """Return whether a draft is satisfactory, and why not: from the call, or from a text that is one plain word."""
+    for call in message.tool_calls:
+        if call["name"] == "judge" and isinstance(call["args"].get("satisfactory"), bool):
+            return call["args"]["satisfactory"], str(call["args"].get("reason") or "")
+    text = spoken_text(message)
+    return text.strip(" .!*\n").lower() in ("true", "yes", "satisfactory"), text[:500]
+
+
+def as_line(turn: UserTurn) -> str:
+    """Return a draft as the judge reads it."""
+    return f"{turn.text} (hangs up)" if turn.stops else turn.text
+
+
+def as_lines(messages: Sequence[BaseMessage]) -> list[str]:
+    """Return the conversation as the judge reads it, roles as people see them."""
+    names = {AIMessage: "customer", HumanMessage: "agent", ToolMessage: "the customer's device"}
+    return [
+        f"{names.get(type(message), 'note')}: {spoken_text(message)}" for message in messages if spoken_text(message)
+    ]

@@ -1,0 +1,251 @@
+"""Users that think, check and rewrite: only what was sent enters the conversation, and all of it is paid for."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from acting import BYE, HELLO, REFUND, call, calls, cancel, play, said
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from support.openai_server import OpenAIServer, Reply, ToolCall
+
+from taugraph.domains.domain import load_domain
+from taugraph.domains.errors import ConfigurationError, UnknownNameError
+from taugraph.domains.protocol import STRICT
+from taugraph.graphs.calling import CallSettings
+from taugraph.graphs.casting import build_stage
+from taugraph.graphs.context import SimulationContext
+from taugraph.graphs.models import ChatModels
+from taugraph.graphs.persona import find_persona
+from taugraph.graphs.stage import Stage
+from taugraph.graphs.users.building import STRATEGIES
+from taugraph.graphs.users.llm import LlmUser, system_prompt
+from taugraph.graphs.users.react import ReactUser, split_thought
+from taugraph.graphs.users.verify import ReflectionUser, VerifyUser, read_verdict
+
+SetStage = Callable[..., Stage]
+ONCE = CallSettings(attempts=1)
+HANG_UP = calls(call("end_conversation"))
+PHONE = load_domain("phone")
+
+
+class Recording(GenericFakeChatModel):
+    """Takes its messages from a list and keeps what it was asked and with which tools."""
+
+    prompts: list[list[BaseMessage]]
+    bound: list[list[str]]
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        self.bound.append([each["function"]["name"] if isinstance(each, dict) else each.name for each in tools])
+        return self
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Any:
+        self.prompts.append(list(messages))
+        return super()._generate(messages, *args, **kwargs)
+
+
+def user(kind: type[LlmUser], *lines: AIMessage | str, stops_on_token: bool = False) -> tuple[LlmUser, Recording]:
+    written = iter([AIMessage(line) if isinstance(line, str) else line for line in lines])
+    model = Recording(messages=written, prompts=[], bound=[])
+    return kind("scripted", model, ONCE, stops_on_token=stops_on_token), model
+
+
+def say(reply: str = "", thought: str = "hm", stop: bool | None = None) -> AIMessage:
+    extra = {} if stop is None else {"stop": stop}
+    return calls(call("say", thought=thought, reply=reply, **extra))
+
+
+def verdict(satisfactory: Any, reason: str = "") -> AIMessage:
+    return calls(call("judge", satisfactory=satisfactory, reason=reason))
+
+
+def words(state: dict[str, Any]) -> list[str]:
+    return [text for kind, text in said(state) if kind == "human"]
+
+
+def log(state: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    return [entry for entry in state.get("user_log", []) if entry["kind"] == kind]
+
+
+async def test_u3_only_the_reply_of_a_user_that_thinks_leaves_it(set_stage: SetStage) -> None:
+    speaker, _ = user(ReactUser, say(HELLO, "I must hide my income."), say(stop=True))
+    state = await play(set_stage([cancel(), REFUND], speaker))
+    assert (words(state), state["reward"]) == ([HELLO], 1.0)
+    assert [entry["text"] for entry in log(state, "thought")] == ["I must hide my income.", "hm"]
+    assert "income" not in json.dumps([message.text for message in state["messages"]])
+
+
+@pytest.mark.parametrize(
+    ("text", "thought", "reply"),
+    [
+        ("Thought: hide my income\nUser Response: My id is x7", "hide my income", "My id is x7"),
+        ("Thought: one\nThought: two\nUser Response: Yes.", "one\ntwo", "Yes."),
+        ("**Thought:** one\n**Response:** Yes.\nThought: and now wait", "one", "Yes."),
+        ("Thought: I only think.", "I only think.", ""),
+        ("Just words, no markers.", "", "Just words, no markers."),
+        ("My response: a long one", "", "My response: a long one"),
+        ("", "", ""),
+    ],
+)
+def test_u3_thought_and_reply_are_told_apart_by_their_markers(text: str, thought: str, reply: str) -> None:
+    assert split_thought(text) == (thought, reply)
+
+
+async def test_u3_a_user_that_only_thinks_is_asked_again_and_then_has_said_nothing(set_stage: SetStage) -> None:
+    speaker, model = user(ReactUser, "Thought: hm", say(HELLO), say(stop=True))
+    state = await play(set_stage([cancel(), REFUND], speaker))
+    assert (words(state), state["usage"]["user"]["calls"]) == ([HELLO], 3)
+    assert "reply to the agent is missing" in model.prompts[1][-1].text
+    silent, _ = user(ReactUser, *["Thought: hm"] * 3)
+    state = await play(set_stage(["Hi."], silent))
+    assert (state["termination"], state["failure"]["kind"], state["usage"]["user"]["calls"]) == (
+        *("user_error", "empty_reply"),
+        3,
+    )
+
+
+async def test_u5_history_holds_what_was_sent_and_drafts_stay_beside_it(set_stage: SetStage) -> None:
+    speaker, model = user(
+        *(
+            VerifyUser,
+            "Cancel it, my card is 1234.",
+            verdict(False, "it invents a card"),
+            HELLO,
+            verdict(True),
+            HANG_UP,
+        ),
+    )
+    state = await play(set_stage([cancel(), REFUND], speaker))
+    assert (words(state), state["reward"]) == ([HELLO], 1.0)
+    assert [entry["text"] for entry in log(state, "draft")] == ["Cancel it, my card is 1234.", HELLO]
+    assert [entry["satisfactory"] for entry in log(state, "verdict")] == [False, True]
+    assert state["usage"]["user"]["calls"] == 5
+    spoken = [message.text for message in model.prompts[-1] if isinstance(message, AIMessage)]
+    assert spoken == [HELLO]
+
+
+async def test_u5_where_all_drafts_are_rejected_the_last_is_sent_and_marked(set_stage: SetStage) -> None:
+    lines = [line for number in range(3) for line in (f"Draft {number}", verdict(False))]
+    speaker, model = user(VerifyUser, *lines, HANG_UP)
+    state = await play(set_stage(["Yes.", "Bye."], speaker))
+    assert words(state) == ["Draft 2"]
+    assert state["notes"]["unverified"] == 1
+    assert [message.text for message in model.prompts[-1] if isinstance(message, AIMessage)] == ["Draft 2"]
+
+
+@pytest.mark.parametrize(
+    ("message", "satisfactory"),
+    [
+        (verdict(True), True),
+        (verdict(False), False),
+        (verdict("true"), False),
+        (AIMessage("This is untrue."), False),
+        (AIMessage("True."), True),
+        (AIMessage("not true"), False),
+        (AIMessage(""), False),
+    ],
+)
+def test_u5_a_verdict_is_a_truth_value_and_not_a_word_in_a_sentence(message: AIMessage, satisfactory: bool) -> None:
+    assert read_verdict(message)[0] is satisfactory
+
+
+async def test_a_rejected_draft_is_rewritten_with_the_reason(set_stage: SetStage) -> None:
+    speaker, model = user(
+        *(ReflectionUser, "I am the agent.", verdict(False, "it speaks as the agent"), say(HELLO, "I am the customer")),
+        *(verdict(True), HANG_UP),
+    )
+    state = await play(set_stage([cancel(), REFUND], speaker))
+    assert (words(state), state["reward"], state["usage"]["user"]["calls"]) == ([HELLO], 1.0, 5)
+    assert "it speaks as the agent" in model.prompts[2][-1].text
+    assert [entry["text"] for entry in log(state, "thought")] == ["I am the customer"]
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+async def test_every_strategy_can_stop_and_works_where_the_protocol_stops_on_a_token(
+    strategy: str, set_stage: SetStage
+) -> None:
+    first = [say(HELLO)] if strategy == "react" else [HELLO] if strategy == "llm" else [HELLO, verdict(True)]
+    last = [say(stop=True)] if strategy == "react" else ["###STOP###", verdict(True)]
+    speaker, _ = user(STRATEGIES[strategy], *first, *last, stops_on_token=True)
+    state = await play(set_stage([cancel(), REFUND], speaker, "tau-bench"))
+    assert (state["termination"], state["reward"]) == ("user_stop", 1.0)
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+async def test_every_strategy_may_use_the_user_s_own_device(strategy: str) -> None:
+    tool = PHONE.user_tools[0].name
+    first: list[Any] = [say("Hi.")] if strategy == "react" else ["Hi."] if strategy == "llm" else ["Hi.", verdict(True)]
+    last = say(stop=True) if strategy == "react" else HANG_UP
+    speaker, model = user(STRATEGIES[strategy], *first, calls(call(tool, "u1")), last)
+
+    class Agent:
+        reference, is_privileged = "silent", False
+
+        async def reply(self, view: Any) -> AIMessage:
+            return AIMessage("Look at it, please.")
+
+    stage = Stage(PHONE, Agent(), speaker, STRICT)
+    state = await play(stage, PHONE.tasks[0].id)
+    stage.close()
+    assert [entry["kind"] for entry in state["user_log"] if entry["kind"] in ("called", "answered")] == [
+        *("called", "answered")
+    ]
+    assert state["termination"] == "user_stop"
+    assert any(tool in bound for bound in model.bound)
+    assert any(message.type == "tool" for message in model.prompts[-1])
+
+
+def test_a_persona_is_in_the_prompt_and_says_that_it_changes_no_fact() -> None:
+    scenario = PHONE.tasks[0].scenario
+    prompt = " ".join(system_prompt(scenario, stops_on_token=False, persona=find_persona("furious")).split())
+    assert " ".join(find_persona("furious").text.split()) in prompt
+    assert "It never changes what you know, what you want or what you decide" in prompt
+    assert "way of talking" not in system_prompt(scenario, stops_on_token=False)
+
+
+async def test_another_draft_is_asked_for_with_another_seed(set_stage: SetStage) -> None:
+    seeds: list[int | None] = []
+
+    def reply(request: dict[str, Any]) -> Reply:
+        seeds.append(request.get("seed"))
+        if any(each["function"]["name"] == "judge" for each in request.get("tools", [])):
+            return Reply(tool_calls=(ToolCall("judge", json.dumps({"satisfactory": len(seeds) > 2})),))
+        return Reply(HELLO) if len(seeds) < 5 else Reply(tool_calls=(ToolCall("end_conversation", "{}"),))
+
+    with OpenAIServer(reply) as server:
+        models = ChatModels(ONCE)
+        options = json.dumps({"base_url": server.base_url, "api_key": "test"})
+        context = SimulationContext(user="openai:scripted", user_options=options, user_strategy="verify")
+        stage = build_stage(context, models)
+        stage.agent = set_stage([cancel(), REFUND], [BYE]).agent
+        state = await play(stage)
+        await models.aclose()
+        stage.close()
+    assert (state["reward"], words(state)) == (1.0, [HELLO])
+    assert seeds[0] != seeds[2]
+
+
+async def test_a_user_that_thinks_works_over_http(set_stage: SetStage) -> None:
+    def script() -> Iterator[Reply]:
+        yield Reply(tool_calls=(ToolCall("say", json.dumps({"thought": "secret", "reply": HELLO})),))
+        yield Reply(tool_calls=(ToolCall("say", json.dumps({"thought": "done", "reply": "", "stop": True})),))
+
+    lines = script()
+    with OpenAIServer(lambda request: next(lines)) as server:
+        models = ChatModels(ONCE)
+        options = json.dumps({"base_url": server.base_url, "api_key": "test"})
+        context = SimulationContext(user="openai:scripted", user_options=options, user_strategy="react")
+        stage = build_stage(context, models)
+        stage.agent = set_stage([cancel(), REFUND], [BYE]).agent
+        state = await play(stage)
+        await models.aclose()
+        stage.close()
+    assert (state["reward"], words(state)) == (1.0, [HELLO])
+
+
+def test_a_strategy_that_does_not_exist_or_does_not_fit_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'verify'"):
+        build_stage(SimulationContext(user_strategy="verfy"))
+    with pytest.raises(ConfigurationError, match="--user-strategy react is for chat models, and --user is 'demo'"):
+        build_stage(SimulationContext(user_strategy="react"))
