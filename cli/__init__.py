@@ -13,12 +13,13 @@ from taugraph.cli import comparing as _comparing
 from taugraph.cli import langsmith as _langsmith
 from taugraph.cli import playing as _playing
 from taugraph.cli import showing as _showing
+from taugraph.cli import starting as _starting
 from taugraph.cli import users as _users
 from taugraph.cli.app import app
 
 __all__ = ["app", "main"]
 
-_COMMANDS = (_playing, _showing, _checking, _langsmith, _users, _comparing)
+_COMMANDS = (_starting, _playing, _showing, _checking, _langsmith, _users, _comparing)
 """Modules whose commands joined `app` when they were imported."""
 
 

@@ -1,6 +1,6 @@
 """The application that the commands join."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -11,7 +11,7 @@ class _InOrder(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names: those that are named here first, then any other."""
-        first = ["init", "run", "resume", "replay", "report", "experiments", "tasks", "check", "users"]
+        first = ["init", "run", "resume", "replay", "report", "compare", "experiments", "tasks", "check"]
         names = super().list_commands(ctx)
         return sorted(names, key=lambda name: first.index(name) if name in first else len(first))
 
@@ -24,3 +24,20 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+def _show_version(is_wanted: bool) -> None:
+    if is_wanted:
+        from taugraph import __version__  # noqa: PLC0415 - only where it is asked for
+
+        typer.echo(f"taugraph {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _taugraph(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Measure whether an agent can be trusted: the same task k times, counted only if every trial passes."""

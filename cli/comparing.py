@@ -7,7 +7,7 @@ import typer
 
 from taugraph.cli.app import app
 from taugraph.cli.options import Json, StoreOption
-from taugraph.cli.output import errors_in_one_line, opened, read_settings
+from taugraph.cli.output import errors_in_one_line, opened, read_store
 
 if TYPE_CHECKING:
     from taugraph.experiments.comparing import Side
@@ -27,7 +27,7 @@ def compare(
         from taugraph.experiments.comparing import compare as compare_sides  # noqa: PLC0415 - heavy
         from taugraph.experiments.comparing_text import render_comparison  # noqa: PLC0415 - heavy
 
-        location = read_settings(store=store).store
+        location = read_store(store)
         found = compare_sides(_side(first, location), _side(second, location))
         typer.echo(json.dumps(found.model_dump(mode="json"), indent=2) if as_json else render_comparison(found))
 

@@ -8,7 +8,7 @@ import typer
 
 from taugraph.cli.app import app
 from taugraph.cli.options import Data, Domain, ExperimentPrefix, Json, Name, StoreOption
-from taugraph.cli.output import errors_in_one_line, opened, published_in_words, read_settings
+from taugraph.cli.output import errors_in_one_line, opened, published_in_words, read_settings, read_store
 
 dataset = typer.Typer(help="Keep tasks as a LangSmith dataset.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(dataset, name="dataset")
@@ -21,7 +21,7 @@ def push(
     name: Name, experiment_prefix: ExperimentPrefix = None, store: StoreOption = None, as_json: Json = False
 ) -> None:
     """Send a finished experiment to LangSmith, traces and scores; what was sent before is not sent again."""
-    with errors_in_one_line(), opened(read_settings(store=store).store, create=False) as results:
+    with errors_in_one_line(), opened(read_store(store), create=False) as results:
         from taugraph.experiments.display import progress_of  # noqa: PLC0415 - heavy
         from taugraph.experiments.langsmith.opening import open_publisher  # noqa: PLC0415 - heavy
         from taugraph.experiments.run import report_on  # noqa: PLC0415 - heavy

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-Domain = Annotated[str | None, typer.Argument(help="Domain: a name such as airline, or package.module:attr.")]
+Domain = Annotated[str | None, typer.Argument(help="Domain: a name such as airline, a folder, or package.module:attr.")]
 Name = Annotated[str, typer.Argument(help="Name of the experiment.")]
 StoreOption = Annotated[
     str | None, typer.Option("--store", help="Results store: a file or database URL. Default: .taugraph/results.db.")

@@ -115,6 +115,13 @@ def print_rows(rows: list[dict[str, Any]], *, as_json: bool, empty: str) -> None
         typer.echo(table_of(rows) if rows else empty)
 
 
+def read_store(given: str | None) -> str:
+    """Return where the store is, whatever else is wrong with the settings."""
+    from taugraph.experiments.settings import find_store  # noqa: PLC0415 - heavy
+
+    return find_store(given)
+
+
 def read_settings(**given: Any) -> "RunSettings":
     """Join the given settings with the environment and `taugraph.toml`."""
     from taugraph.experiments.settings import load_settings  # noqa: PLC0415 - heavy

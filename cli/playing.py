@@ -39,7 +39,7 @@ from taugraph.cli.options import (
     UserOptions,
     UserStrategy,
 )
-from taugraph.cli.output import errors_in_one_line, opened, play, print_report, read_settings, show_tools
+from taugraph.cli.output import errors_in_one_line, opened, play, print_report, read_settings, read_store, show_tools
 
 if TYPE_CHECKING:
     from taugraph.experiments.langsmith.publishing import Publisher
@@ -117,7 +117,7 @@ def resume(  # noqa: PLR0913 - one parameter per option
     with errors_in_one_line():
         from taugraph.experiments.run import resume_run  # noqa: PLC0415 - heavy
 
-        location = read_settings(store=store).store
+        location = read_store(store)
         with opened(location, create=False) as results:
             if results.experiment(name).kind == "run" and not results.missing(name) and not langsmith:
                 print_report(name, results, as_json=as_json)

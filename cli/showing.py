@@ -2,20 +2,20 @@
 
 from taugraph.cli.app import app
 from taugraph.cli.options import Data, Domain, Json, Name, Split, StoreOption
-from taugraph.cli.output import errors_in_one_line, opened, print_report, print_rows, read_settings
+from taugraph.cli.output import errors_in_one_line, opened, print_report, print_rows, read_settings, read_store
 
 
 @app.command()
 def report(name: Name, store: StoreOption = None, as_json: Json = False) -> None:
     """Print what an experiment says: pass^k with intervals, how flaky, what failed."""
-    with errors_in_one_line(), opened(read_settings(store=store).store, create=False) as results:
+    with errors_in_one_line(), opened(read_store(store), create=False) as results:
         print_report(name, results, as_json=as_json)
 
 
 @app.command()
 def experiments(store: StoreOption = None, as_json: Json = False) -> None:
     """List the experiments of the store, newest first."""
-    with errors_in_one_line(), opened(read_settings(store=store).store, create=False) as results:
+    with errors_in_one_line(), opened(read_store(store), create=False) as results:
         rows = [
             {
                 "experiment": summary.experiment.name,

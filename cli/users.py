@@ -7,7 +7,7 @@ import typer
 
 from taugraph.cli.app import app
 from taugraph.cli.options import Json, StoreOption
-from taugraph.cli.output import errors_in_one_line, opened, read_settings
+from taugraph.cli.output import errors_in_one_line, opened, read_store
 
 users = typer.Typer(help="Look at the simulated users.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(users, name="users")
@@ -26,7 +26,7 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Compare two simulated users: their faults, their turns, and what they do to pass^k."""
-    with errors_in_one_line(), opened(read_settings(store=store).store, create=False) as results:
+    with errors_in_one_line(), opened(read_store(store), create=False) as results:
         from taugraph.experiments.users import compare_users  # noqa: PLC0415 - heavy
         from taugraph.experiments.users_text import render_users  # noqa: PLC0415 - heavy
 

@@ -86,9 +86,12 @@ class Fleet:
             _keep(self._tidying, server.remove(thread_id, keep=keep))
 
     async def aclose(self) -> None:
-        """Let what is being removed be removed, within limits, and close the connections."""
+        """Let what is to be removed be removed, within limits, and close the connections."""
         for task in self._returning:
             task.cancel()
+        for server in self.servers:
+            if not server.is_out:
+                _keep(self._tidying, self._tidy(server))
         if self._tidying:
             await asyncio.wait(self._tidying, timeout=_LAST_WORDS_S)
         for task in [*self._returning, *self._tidying]:
@@ -106,6 +109,9 @@ class Fleet:
         server.is_out = False
         self._back.set()
         _LOG.warning("%s answers again", server.url)
+        await self._tidy(server)
+
+    async def _tidy(self, server: Server) -> None:
         while server.orphans:
             await server.remove(server.orphans.pop())
 

@@ -87,7 +87,7 @@ class Server:
         in_flight: Trials being played on it for us.
         is_out: Whether it gets no trials for now.
         failures: How often in a row it was lost.
-        orphans: Threads to be removed when it is back: their trials were played elsewhere.
+        orphans: Threads still to be removed: their trials are stored, or were played elsewhere.
     """
 
     def __init__(self, url: str, *, silence_s: float = SILENCE_S) -> None:
@@ -175,11 +175,13 @@ class Server:
             return
 
     async def delete(self, thread_id: str) -> None:
-        """Delete the thread of a run that has ended; a server that does not answer is left alone."""
+        """Delete the thread of a run that has ended; where the server does not answer, it becomes an orphan."""
         try:
             await self._client.threads.delete(thread_id)
-        except (httpx.HTTPError, ValueError):
+        except NotFoundError:
             return
+        except (httpx.HTTPError, ValueError):
+            self.orphans.add(thread_id)
 
     async def _create_thread(self, order: Order) -> None:
         await self._client.threads.create(thread_id=order.thread_id, metadata=order.metadata, if_exists="raise")

@@ -1,7 +1,10 @@
 """Settings of a run: from the command line, the environment (`TAUGRAPH_...`), and `taugraph.toml`, in this order."""
 
 import json
+import logging
+import os
 import re
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,6 +32,8 @@ _SECRET = re.compile(r"key|token(?!s)|secret|passw|authorization|header|credenti
 _PASSWORD_IN_URL = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _OPTIONS = ("agent_options", "user_options")
 
+_LOG = logging.getLogger("taugraph")
+
 _Options = Annotated[dict[str, JsonValue], NoDecode]
 
 
@@ -44,7 +49,7 @@ class RunSettings(BaseSettings):
     )
 
     domain: str = "airline"
-    """Domain: a name, or package.module:attr."""
+    """Domain: a name, a folder with policy.md and tasks.yaml, or package.module:attr."""
     data: Path | None = None
     """Folder with published files in place of the domain's own data."""
     agent: str = "demo"
@@ -160,6 +165,23 @@ def load_settings(**given: Any) -> RunSettings:
     return _build({name: value for name, value in given.items() if value is not None})
 
 
+def find_store(given: str | None) -> str:
+    """Return where the store is: as given, as the environment says, or as `taugraph.toml` does; else the usual place.
+
+    What else is wrong in `taugraph.toml` does not matter to whoever only looks at results.
+    """
+    if found := given or os.environ.get("TAUGRAPH_STORE"):
+        return found
+    try:
+        said = tomllib.loads(Path("taugraph.toml").read_text(encoding="utf-8")).get("store")
+    except FileNotFoundError:
+        return DEFAULT_STORE
+    except (OSError, ValueError) as error:
+        _LOG.warning("taugraph.toml cannot be read (%s): the store is taken to be %s", error, DEFAULT_STORE)
+        return DEFAULT_STORE
+    return said if isinstance(said, str) and said else DEFAULT_STORE
+
+
 def restored(stored: Mapping[str, Any], **given: Any) -> RunSettings:
     """Return the settings of a stored experiment, with some of them given anew; `None` counts as not given.
 
@@ -181,7 +203,7 @@ def _build(values: dict[str, Any]) -> RunSettings:
     try:
         return RunSettings(**{**values, **texts})
     except ValidationError as error:
-        raise _explain(error) from error
+        raise _explain(error, values) from error
     except (SettingsError, ValueError, OSError) as error:
         raise ConfigurationError(f"cannot read the settings: {error}; check taugraph.toml and TAUGRAPH_...") from error
 
@@ -228,12 +250,20 @@ def _is_secret(name: str, value: Any) -> bool:
     return bool(value) and not isinstance(value, int | float) and _SECRET.search(name) is not None
 
 
-def _explain(error: ValidationError) -> ConfigurationError | UnknownNameError:
+def _explain(error: ValidationError, given: Mapping[str, Any]) -> ConfigurationError | UnknownNameError:
     first = error.errors(include_url=False)[0]
     name = str(first["loc"][0]) if first["loc"] else "settings"
+    place = _place(name, given)
     if first["type"] == "extra_forbidden":
-        return UnknownNameError("setting", name, RunSettings.model_fields)
+        return UnknownNameError(f"setting ({place})", name, RunSettings.model_fields)
     got = "something else" if name in _OPTIONS else repr(first["input"])[:200]
     wanted = str(first["msg"]).replace("Input should be ", "")
-    places = f"--{name.replace('_', '-')}, TAUGRAPH_{name.upper()} or taugraph.toml"
-    return ConfigurationError(f"cannot use {name}: got {got}, wanted {wanted}; correct {places}")
+    return ConfigurationError(f"cannot use {name}: got {got}, wanted {wanted}; correct {place}")
+
+
+def _place(name: str, given: Mapping[str, Any]) -> str:
+    """Return where a value came from, as a person would look for it."""
+    if name in given:
+        return f"--{name.replace('_', '-')}"
+    variable = f"TAUGRAPH_{name.upper()}"
+    return f"{variable} in the environment" if variable in os.environ else f"{name} in taugraph.toml"

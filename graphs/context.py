@@ -93,5 +93,6 @@ def refuse_options(actor: str, reference: str, options: Mapping[str, Any]) -> No
     """
     if options:
         raise ConfigurationError(
-            f"--{actor}-options are for chat models, and --{actor} is {reference!r}; leave them out"
+            f"--{actor}-options are for chat models and graphs, and --{actor} is {reference!r}; leave them out, "
+            "in taugraph.toml too"
         )

@@ -232,7 +232,7 @@ BAD_RUNS: dict[str, tuple[list[str], str]] = {
     "slip rate": (["--agent", "demo:2"], "cannot use agent 'demo:2': got slip rate '2', wanted a number"),
     "no key": (["--agent", "openai:gpt-4.1"], "no key was found; set OPENAI_API_KEY in the environment"),
     "no key for the user": (["--user", "openai:gpt-4.1"], "--user 'openai:gpt-4.1': no key was found"),
-    "options for demo": (["--agent-options", '{"a": 1}'], "--agent-options are for chat models"),
+    "options for demo": (["--agent-options", '{"a": 1}'], "--agent-options are for chat models and graphs"),
     "options no JSON": (["--agent-options", "{"], "cannot read --agent-options: got no JSON"),
     "k of 0": (["-k", "0"], "cannot use trials: got 0, wanted greater than or equal to 1; correct --trials"),
     "concurrency of 0": (["--concurrency", "0"], "cannot use concurrency: got 0, .*; correct --concurrency"),

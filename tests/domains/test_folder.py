@@ -226,7 +226,7 @@ def test_tools_that_are_none_are_refused(folder: Path) -> None:
     with pytest.raises(ConfigurationError, match="holds no LangChain tools"):
         load_domain("./support")
     write(folder / "tools.py", "import nothing_like_this\n")
-    with pytest.raises(ConfigurationError, match="cannot import tools.py: ModuleNotFoundError"):
+    with pytest.raises(ConfigurationError, match=r"cannot import tools\.py: ModuleNotFoundError"):
         load_domain("./support")
 
 

@@ -306,3 +306,15 @@ async def test_times_are_those_of_the_trial_and_not_of_the_queue(serve: Callable
     assert trial.duration_s == 3.25
     assert trial.started_at is not None
     assert trial.started_at.timestamp() == 100.0
+
+
+async def test_a_thread_that_could_not_be_deleted_at_once_is_deleted_in_the_end(
+    serve: Callable[..., LangGraphFake],
+) -> None:
+    server = serve()
+    faults = [PlainTextResponse("busy", 503)]
+    server.fault = lambda method, path: faults.pop() if faults and method == "DELETE" else None
+    async with player_on(server.url) as player:
+        await play_grid(player)
+    assert faults == []
+    assert not server.threads

@@ -267,7 +267,7 @@ async def test_a_factory_that_fails_in_the_loop_is_told_before_the_first_trial(f
 
 def test_options_are_refused_where_nothing_takes_them(folder: Path) -> None:
     (folder / "agent.py").write_text(VALUES["an object with a reply"])
-    with pytest.raises(ConfigurationError, match="--agent-options are for chat models"):
+    with pytest.raises(ConfigurationError, match="--agent-options are for chat models and graphs"):
         built("./agent.py:model", agent_options='{"policy": "system"}')
     with pytest.raises(UnknownNameError, match="'polcy'"):
         built("http://127.0.0.1:1#x", agent_options='{"polcy": 1}')

@@ -347,7 +347,7 @@ async def test_own_options_go_before_the_harness_settings() -> None:
     [
         ({"agent": "openai:gpt-4.1"}, "no key was found; set OPENAI_API_KEY"),
         ({"user": "nosuchprovider:model"}, "cannot use --user 'nosuchprovider:model'"),
-        ({"agent_options": '{"a": 1}'}, "--agent-options are for chat models"),
+        ({"agent_options": '{"a": 1}'}, "--agent-options are for chat models and graphs"),
         ({"user_options": "[1]"}, "cannot read --user-options: got a list, wanted a JSON object"),
         ({"user_options": "{"}, "cannot read --user-options: got 1 characters"),
     ],
