@@ -14,12 +14,13 @@ from taugraph.cli import langsmith as _langsmith
 from taugraph.cli import playing as _playing
 from taugraph.cli import showing as _showing
 from taugraph.cli import starting as _starting
+from taugraph.cli import studio as _studio
 from taugraph.cli import users as _users
 from taugraph.cli.app import app
 
 __all__ = ["app", "main"]
 
-_COMMANDS = (_starting, _playing, _showing, _checking, _langsmith, _users, _comparing)
+_COMMANDS = (_studio, _starting, _playing, _showing, _checking, _langsmith, _users, _comparing)
 """Modules whose commands joined `app` when they were imported."""
 
 

@@ -51,9 +51,10 @@ class TaskInvalidError(TaugraphError):
 class UnknownNameError(TaugraphError):
     """A name in the settings resolves to nothing."""
 
-    def __init__(self, kind: str, name: str, known: Collection[str]) -> None:
+    def __init__(self, kind: str, name: str, known: Collection[str], place: str | None = None) -> None:
         self.kind, self.name, self.known = kind, name, tuple(sorted(known))
-        message = f"no {kind} named {name!r}: known are {', '.join(self.known) or 'none'}"
+        where = f" (in {place})" if place else ""
+        message = f"no {kind} named {name!r}{where}: known are {', '.join(self.known) or 'none'}"
         if near := get_close_matches(name, self.known, n=1):
             message += f"; did you mean {near[0]!r}?"
         super().__init__(message)

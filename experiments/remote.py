@@ -87,6 +87,7 @@ class RemotePlayer:
         try:
             _check_place(order, values, failure)
             record = as_trial(_with_messages(values), failure, started_at=started, duration_s=0.0)
+            record = self._placed(record)
         except Exception as error:  # noqa: BLE001 - whatever a server sent
             failure = failure or Failure(kind="server_answer", message=_unreadable(error))
             end = Termination.INFRASTRUCTURE
@@ -111,6 +112,14 @@ class RemotePlayer:
         """Return the id of a trial's thread, which is that of a local run."""
         return str(uuid5(NAMESPACE_URL, f"taugraph/{self._experiment}/{task_id}/{trial}"))
 
+    def _placed(self, record: Trial) -> Trial:
+        """Say on which server a provider failed: its environment has the key, the quota and the address."""
+        server = self._played_on.get((record.task_id, record.trial))
+        if server is None or record.failure is None or record.termination is not Termination.INFRASTRUCTURE:
+            return record
+        failure = record.failure.model_copy(update={"message": f"{record.failure.message} (on {server.url})"})
+        return record.model_copy(update={"failure": failure})
+
     def _order(self, task_id: str, trial: int, seed: int) -> Order:
         marks = {"experiment": self._experiment, "task_id": task_id, "trial": trial, "seed": seed, **self._marks}
         return Order(self.thread_id(task_id, trial), task_id, trial, seed, self._context, marks)
@@ -129,6 +138,8 @@ class RemotePlayer:
                 reason = str(error)
                 if error.is_down:
                     self._fleet.lose(server, reason)
+                else:
+                    await asyncio.sleep(self._fleet.pause_s * 2 ** (len(lost) - 1))
                 continue
             server.failures = 0
             self._played_on[order.task_id, order.trial] = server

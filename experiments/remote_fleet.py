@@ -22,7 +22,12 @@ class NoServerLeft(Exception):
 
 
 class Fleet:
-    """The servers of a run."""
+    """The servers of a run.
+
+    Attributes:
+        servers: All of them.
+        pause_s: Seconds until a lost server is asked again the first time.
+    """
 
     def __init__(
         self,
@@ -42,7 +47,7 @@ class Fleet:
         """
         self.servers = list(servers)
         self._patience_s = patience_s
-        self._pause_s = pause_s
+        self.pause_s = pause_s
         self._on_gone = on_gone
         self._is_gone = False
         self._back = asyncio.Event()
@@ -100,7 +105,7 @@ class Fleet:
         await asyncio.gather(*(server.aclose() for server in self.servers))
 
     async def _return(self, server: Server) -> None:
-        pause = min(_LONGEST_PAUSE_S, self._pause_s * 2 ** (server.failures - 1))
+        pause = min(_LONGEST_PAUSE_S, self.pause_s * 2 ** (server.failures - 1))
         while True:
             await asyncio.sleep(pause)
             if await server.is_alive():
@@ -118,7 +123,8 @@ class Fleet:
     def _give_up(self) -> None:
         if not self._is_gone:
             self._is_gone = True
-            _LOG.warning("no server has answered for %g s; what was not played stays missing", self._patience_s)
+            advice = "what was not played stays missing; resume it with the --server that is back, or another"
+            _LOG.warning("no server has answered for %g s: %s", self._patience_s, advice)
             self._on_gone()
 
 

@@ -103,8 +103,9 @@ class Server:
         self.failures = 0
         self.orphans: set[str] = set()
         timeout = httpx.Timeout(silence_s, connect=min(5.0, silence_s))
-        # As many connections as trials in flight, which the scheduler bounds.
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=50)
+        # As many connections as trials in flight, which the scheduler bounds. An idle one is dropped before the server
+        # drops it: uvicorn does after five seconds, and a request that meets that moment is lost.
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=50, keepalive_expiry=2.0)
         self._http = httpx.AsyncClient(base_url=url, timeout=timeout, limits=limits, headers=key_headers())
         self._client = LangGraphClient(self._http)
 
@@ -240,7 +241,8 @@ class Server:
         try:
             yield
         except httpx.TransportError as error:
-            raise Lost(f"{self.url} cannot be reached: {type(error).__name__}: {error}", is_down=True) from error
+            reason = f"{self.url} cannot be reached: {type(error).__name__}: {error}"
+            raise Lost(reason, is_down=not await self.is_alive()) from error
         except httpx.HTTPStatusError as error:
             status = error.response.status_code
             reason = f"{self.url} answered {status}: {str(error)[:300]}"

@@ -255,7 +255,7 @@ def _explain(error: ValidationError, given: Mapping[str, Any]) -> ConfigurationE
     name = str(first["loc"][0]) if first["loc"] else "settings"
     place = _place(name, given)
     if first["type"] == "extra_forbidden":
-        return UnknownNameError(f"setting ({place})", name, RunSettings.model_fields)
+        return UnknownNameError("setting", name, RunSettings.model_fields, "taugraph.toml")
     got = "something else" if name in _OPTIONS else repr(first["input"])[:200]
     wanted = str(first["msg"]).replace("Input should be ", "")
     return ConfigurationError(f"cannot use {name}: got {got}, wanted {wanted}; correct {place}")

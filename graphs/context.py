@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from taugraph.domains.errors import ConfigurationError
 from taugraph.domains.protocol import Protocol, find_protocol
@@ -65,6 +65,14 @@ class SimulationContext(BaseModel):
     def calls(self) -> CallSettings:
         """How long and how often models are tried."""
         return CallSettings(timeout_s=self.timeout_s, attempts=self.attempts)
+
+
+def context_for(domain: str) -> type[SimulationContext]:
+    """Return the settings with another domain as default, as a schema of their own for Studio's form."""
+    description = SimulationContext.model_fields["domain"].description
+    return create_model(
+        "SimulationContext", __base__=SimulationContext, domain=(str, Field(default=domain, description=description))
+    )
 
 
 def read_options(actor: str, text: str) -> dict[str, Any]:

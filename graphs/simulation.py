@@ -19,7 +19,7 @@ from langgraph.runtime import Runtime
 
 from taugraph.graphs import acting, nodes, speaking
 from taugraph.graphs.casting import stage_for
-from taugraph.graphs.context import SimulationContext
+from taugraph.graphs.context import SimulationContext, context_for
 from taugraph.graphs.delivery import has_calls
 from taugraph.graphs.stage import Stage
 from taugraph.graphs.state import SimulationInput, SimulationOutput, SimulationState
@@ -29,15 +29,17 @@ Simulation = CompiledStateGraph[SimulationState, SimulationContext, SimulationIn
 """The compiled graph."""
 
 
-def build_simulation(stage: Stage | None = None) -> Simulation:
+def build_simulation(stage: Stage | None = None, *, domain: str | None = None) -> Simulation:
     """Build the graph.
 
     Args:
         stage: Domain, actors and protocol of a run; `None` to take them from the run's context, as the server does.
+        domain: Domain that a context names unless it says otherwise; `None` for the usual one.
     """
+    schema = SimulationContext if domain is None else context_for(domain)
 
     def current(runtime: Runtime[SimulationContext]) -> Stage:
-        return stage if stage is not None else stage_for(runtime.context or SimulationContext())
+        return stage if stage is not None else stage_for(runtime.context or schema())
 
     async def current_aside(runtime: Runtime[SimulationContext]) -> Stage:
         """Build the stage in a thread: it reads files, which must not hold up the server's event loop."""
@@ -66,7 +68,7 @@ def build_simulation(stage: Stage | None = None) -> Simulation:
 
     builder = StateGraph(
         SimulationState,
-        context_schema=SimulationContext,
+        context_schema=schema,
         input_schema=SimulationInput,
         output_schema=SimulationOutput,
     )
@@ -84,7 +86,7 @@ def build_simulation(stage: Stage | None = None) -> Simulation:
     builder.add_conditional_edges("agent", after_agent)
     builder.add_conditional_edges("tools", after_tools)
     builder.add_edge("score", END)
-    return builder.compile(name="simulation")
+    return builder.compile(name=domain or "simulation")
 
 
 async def after_user(state: SimulationState) -> Literal["agent", "score"]:

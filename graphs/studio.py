@@ -3,3 +3,6 @@
 from taugraph.graphs.simulation import build_simulation
 
 graph = build_simulation()
+airline = build_simulation(domain="airline")
+retail = build_simulation(domain="retail")
+phone = build_simulation(domain="phone")

@@ -106,7 +106,7 @@ def test_the_version_is_told() -> None:
 
 def test_an_error_names_where_the_value_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("taugraph.toml").write_text("limitt = 3\n")
-    assert "setting (limitt in taugraph.toml) named 'limitt'" in call("run").stderr
+    assert "no setting named 'limitt' (in taugraph.toml)" in call("run").stderr
     Path("taugraph.toml").write_text("trials = 0\n")
     assert "correct trials in taugraph.toml" in call("run").stderr
     monkeypatch.setenv("TAUGRAPH_TRIALS", "none")

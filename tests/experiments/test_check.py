@@ -134,8 +134,8 @@ BROKEN: dict[str, tuple[Callable[[], Domain], str, str]] = {
         "oracle",
         "does not pass",
     ),
-    "silence": (lambda: with_task(changed(PAY, gold=())), "noop", "a gold write or a claim"),
-    "agreement": (lambda: with_task(changed(PAY, gold=())), "yes", "a gold write or a claim"),
+    "silence": (lambda: with_task(changed(PAY, gold=())), "noop", "a gold write, a required call or a claim"),
+    "agreement": (lambda: with_task(changed(PAY, gold=())), "yes", "a gold write, a required call or a claim"),
     "handing over": (
         lambda: with_handoff(claims=(Claim(value="Goodbye"),), handoff="a person decides"),
         "transfer",

@@ -103,15 +103,23 @@ async def test_threads_stay_where_they_are_wanted(serve: Callable[..., LangGraph
 
 
 async def test_more_than_a_hundred_trials_are_in_flight_on_one_server(serve: Callable[..., LangGraphFake]) -> None:
-    server = serve(lambda asked: Ending(played(asked), after_s=2.0))
-    async with player_on(server.url, silence_s=20.0) as player, asyncio.timeout(20):
+    server = serve(lambda asked: Ending(played(asked), until=lambda: server.peak == 150))
+    async with player_on(server.url, silence_s=20.0) as player, asyncio.timeout(30):
         kept = await play_grid(player, places=[("a", trial) for trial in range(150)], concurrency=150)
     assert server.peak == 150
     assert {trial.outcome for trial in kept} == {"passed"}
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 429, 408])
-@pytest.mark.parametrize(("method", "end"), [("POST", "/threads"), ("POST", "/runs"), ("GET", "/state")])
+@pytest.mark.parametrize(
+    ("status", "method", "end"),
+    [
+        (500, "POST", "/threads"),
+        (503, "POST", "/runs"),
+        (429, "POST", "/runs"),
+        (502, "GET", "/state"),
+        (408, "GET", "/state"),
+    ],
+)
 async def test_a_server_that_fails_is_left_out_and_its_trial_is_played_by_another(
     serve: Callable[..., LangGraphFake], status: int, method: str, end: str
 ) -> None:
@@ -296,6 +304,17 @@ async def test_the_second_interrupt_cancels_what_runs_on_the_servers(serve: Call
         assert await playing == []
     assert len(set(server.cancelled)) == 3
     assert not server.threads
+
+
+async def test_a_provider_that_fails_on_a_server_is_told_with_the_server(serve: Callable[..., LangGraphFake]) -> None:
+    failure = {"kind": "authentication", "message": "bad key", "actor": "agent", "traceback": None}
+    changes = {"termination": "infrastructure", "reward": None, "failure": failure}
+    server = serve(lambda asked: Ending(played(asked, **changes)))
+    async with player_on(server.url) as player:
+        trial = await player.play("a", 0, 7)
+    assert trial.outcome == "unscored"
+    assert trial.failure is not None
+    assert (trial.failure.kind, trial.failure.message) == ("authentication", f"bad key (on {server.url})")
 
 
 async def test_times_are_those_of_the_trial_and_not_of_the_queue(serve: Callable[..., LangGraphFake]) -> None:

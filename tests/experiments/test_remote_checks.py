@@ -10,8 +10,10 @@ import pytest
 from starlette.responses import JSONResponse, PlainTextResponse
 from support.langgraph_fake import Ending, LangGraphFake, no_task, played
 from support.tiny_airline import write_tiny_airline
+from typer.testing import CliRunner
 
 import taugraph
+from taugraph import cli
 from taugraph.domains.errors import ConfigurationError
 from taugraph.domains.trial import SCORING_VERSION
 from taugraph.experiments.plan import identity_of, select_tasks
@@ -81,6 +83,25 @@ def test_when_every_server_is_gone_the_rest_is_missing_and_a_resume_elsewhere_pl
     assert again.play() is None
     assert again.missing == 0
     assert fresh.started.total() == 12 - done
+
+
+def test_the_command_line_says_that_trials_are_missing_and_resumes_them_on_another_server(
+    serve: Callable[..., LangGraphFake], store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("taugraph.experiments.remote.FLEET_PATIENCE_S", 0.3)
+    dying, fresh = serve(), serve()
+    dying.fault = lambda method, path: PlainTextResponse("", 503) if dying.started.total() >= 4 else None
+    words = ["--name", "cli", "--data", "data", "-k", "2", "--concurrency", "2", "--store", "results.db"]
+    ended = CliRunner().invoke(cli.app, ["run", *words, "--server", dying.url])
+    assert ended.exit_code == 1, ended.output
+    assert "trials missing: " in ended.output
+    assert 0 < len(store.missing("cli")) < 6
+    ended = CliRunner().invoke(
+        cli.app, ["resume", "cli", "--store", "results.db", "--server", fresh.url, "--keep-threads"]
+    )
+    assert ended.exit_code == 0, ended.output
+    assert store.missing("cli") == []
+    assert fresh.threads
 
 
 @pytest.mark.parametrize(

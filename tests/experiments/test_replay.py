@@ -141,7 +141,8 @@ def test_trials_may_be_missing_from_the_grid_and_are_not_compared(replay: Callab
 
 
 def test_the_protocol_decides_what_a_replayed_conversation_is_worth(replay: Callable[..., Replay]) -> None:
-    played = replay(build_result(2, spoken("It is 47110."), STOP), protocol="strict")
+    quoted = {**STOP, "content": f"Thank you. {STOP['content']}"}
+    played = replay(build_result(2, spoken("It is 4711."), quoted), protocol="strict")
     assert differences(played) == {("2", 0): (1.0, 0.0)}
 
 

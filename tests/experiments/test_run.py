@@ -222,7 +222,7 @@ def test_a_resume_under_a_changed_user_prompt_is_refused(
     data: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     demo(data, store)._stage.close()
-    monkeypatch.setattr(plan, "_user_prompt", lambda: "Be kind.")
+    monkeypatch.setattr(plan, "_user_prompts", lambda: "Be kind.")
     with pytest.raises(ConfigurationError, match="user_prompt: was"):
         resume_run("x", store)
 

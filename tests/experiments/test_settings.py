@@ -71,7 +71,9 @@ def test_options_that_are_no_object_are_refused_without_repeating_them(text: str
 
 def test_an_unknown_key_in_the_file_is_named_with_the_nearest_known_one() -> None:
     write_toml("trial = 5\n")
-    with pytest.raises(UnknownNameError, match=r"no setting named 'trial': .* did you mean 'trials'"):
+    with pytest.raises(
+        UnknownNameError, match=r"no setting named 'trial' \(in taugraph.toml\): .* did you mean 'trials'"
+    ):
         load_settings()
 
 

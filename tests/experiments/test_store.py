@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from support.store import ended, planned, rows
 
 from taugraph.domains.errors import StoreError, UnknownNameError
-from taugraph.domains.trial import Failure, Score, Termination, Trial, Usage
+from taugraph.domains.trial import SCORING_VERSION, Failure, Score, Termination, Trial, Usage
 from taugraph.experiments.store import Store, open_store
 from taugraph.experiments.tables import SCHEMA_VERSION, ExperimentSummary, TrialCount
 
@@ -119,7 +119,7 @@ def test_what_lists_need_stands_in_columns(store: Store, path: Path) -> None:
     moment = datetime(2026, 3, 1, 12, 0, tzinfo=timezone(timedelta(hours=2)))
     store.add_trial("first", ended(reward=0.5, turns=3, steps=4, tool_errors=1, duration_s=1.5, started_at=moment))
     columns = "seed, termination, reward, outcome, turns, steps, tool_errors, duration_s, started_at, scoring_version"
-    expected = ("7", "user_stop", 0.5, "failed", 3, 4, 1, 1.5, "2026-03-01 10:00:00.000000", 1)
+    expected = ("7", "user_stop", 0.5, "failed", 3, 4, 1, 1.5, "2026-03-01 10:00:00.000000", SCORING_VERSION)
     assert rows(path, f"SELECT {columns} FROM trials") == [expected]
     assert rows(path, "SELECT json_extract(record, '$.task_id') FROM trials") == [("a",)]
 

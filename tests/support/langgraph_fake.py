@@ -33,12 +33,14 @@ class Ending:
         status: Of the run.
         error: What the graph raised; `None` for nothing.
         after_s: Seconds until then.
+        until: What has to be true as well.
     """
 
     values: Any
     status: str = "success"
     error: str | None = None
     after_s: float = 0.02
+    until: Callable[[], bool] = lambda: True
 
 
 Script = Callable[[dict[str, Any]], Ending]
@@ -204,6 +206,8 @@ class LangGraphFake:
     async def _play(self, thread: _Thread, run_id: str, ending: Ending) -> None:
         try:
             await asyncio.sleep(ending.after_s)
+            while not ending.until():
+                await asyncio.sleep(0.02)
         except asyncio.CancelledError:
             thread.runs[run_id] = "interrupted"
             return

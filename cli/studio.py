@@ -1,0 +1,51 @@
+"""The command that opens recorded trials in LangGraph Studio: `studio`."""
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from taugraph.cli.app import app
+from taugraph.cli.options import StoreOption
+from taugraph.cli.output import errors_in_one_line, opened, read_store
+
+if TYPE_CHECKING:
+    from taugraph.experiments.store import Experiment
+    from taugraph.experiments.studio import OpenedTrial
+
+
+@app.command()
+def studio(
+    name: Annotated[str | None, typer.Argument(help="Experiment whose trials are opened; unset for none.")] = None,
+    place: Annotated[str | None, typer.Argument(help="One of its trials, as TASK/TRIAL.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port of the server; a free one if unset.")] = None,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Stop the server again at once.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Open recorded trials in LangGraph Studio, with every step, to look at, play on or fork."""
+    with errors_in_one_line():
+        from taugraph.experiments import studio as rooms  # noqa: PLC0415 - heavy
+
+        location, checkpoints = read_store(store), Path(".taugraph/checkpoints.db")
+        experiment, found = _rebuilt(name, place, location, checkpoints) if name else (None, [])
+        with rooms.serving(location, checkpoints, port) as url:
+            if experiment is not None:
+                asyncio.run(rooms.register(url, experiment, found, rooms.graph_of(experiment)))
+            typer.echo(f"Studio: {rooms.STUDIO}{url}")
+            typer.echo(f"API:    {url}/docs")
+            for one in found:
+                told = f" (differs: {'; '.join(one.differs)})" if one.differs else ""
+                typer.echo(f"{one.thread_id}  {one.trial.outcome:7} {one.trial.task_id}/{one.trial.trial}{told}")
+            if not no_wait:
+                typer.echo("Ctrl-C stops the server", err=True)
+                threading.Event().wait()
+
+
+def _rebuilt(name: str, place: str | None, location: str, checkpoints: Path) -> "tuple[Experiment, list[OpenedTrial]]":
+    from taugraph.experiments.studio import rebuild_trials, trials_to_open  # noqa: PLC0415 - heavy
+
+    with opened(location, create=False) as results:
+        experiment, trials = results.experiment(name), trials_to_open(results, name, place)
+    return experiment, rebuild_trials(experiment, trials, checkpoints)
