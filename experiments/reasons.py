@@ -13,12 +13,11 @@ _SHOWN_EVIDENCE = 3
 
 
 def failure_reasons(trial: Trial) -> list[str]:
-    """Say why a trial failed: each score below 1 with its evidence, or how the trial ended."""
+    """Say why a trial failed: what broke it, and each score below 1 with its evidence; or how it ended."""
     reasons = [_reason(score) for score in trial.scores if score.gates and score.value is not None and score.value < 1]
-    if not reasons:
-        words = trial.failure.message if trial.failure else ""
-        reasons = [_short(f"{trial.termination}: {words}" if words else trial.termination.value)]
-    return reasons
+    if trial.failure is not None:
+        return [_short(f"{trial.termination}: {trial.failure.message}"), *reasons]
+    return reasons or [trial.termination.value]
 
 
 def _reason(score: Score) -> str:

@@ -30,7 +30,7 @@ def _head(report: Report) -> Iterator[str]:
     return wrap(
         domain,
         f"agent {agent} vs user {user}",
-        f"{report.tasks} tasks x {report.trials}",
+        f"{report.tasks} {'task' if report.tasks == 1 else 'tasks'} x {report.trials}",
         f"{scored}/{counts.planned} valid",
         f"{counts.unscored} infra",
         *([f"{untried} not tried"] if untried else []),

@@ -43,8 +43,17 @@ async def cross(actor: Literal["agent", "user"], asked: Awaitable[_T]) -> _T | F
             raise
         cause = provider_cause(error)
         text = "".join(traceback.format_exception(error))[-_LONGEST_TRACEBACK:]
-        message = "".join(traceback.format_exception_only(error)).strip()
+        message = _in_words(error)
         return Failure(kind=cause or f"{actor}_raised", message=_clip(message), actor=actor, traceback=text)
+
+
+def _in_words(error: BaseException) -> str:
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - an error whose own text is broken is still only an error
+        return name
+    return f"{name}: {text}" if text else name
 
 
 def termination_of(failure: Failure) -> Termination:

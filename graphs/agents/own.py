@@ -36,6 +36,10 @@ _GRACE_S = 1.0
 """Seconds that code has to end after it was told to."""
 
 
+class ExitedError(Exception):
+    """The agent's code tried to end the process."""
+
+
 class OwnAgent:
     """Code or a graph of someone's own.
 
@@ -150,7 +154,10 @@ async def _apart(agent: Agent, view: AgentView) -> AIMessage | AgentTurn:
     """
     around = var_child_runnable_config.get() or {}
     var_child_runnable_config.set({"callbacks": around.get("callbacks")})
-    return await agent.reply(view)
+    try:
+        return await agent.reply(view)
+    except SystemExit as error:  # in a task of its own it would end the process
+        raise ExitedError(f"the agent tried to end the process (exit code {error.code})") from error
 
 
 def _ended(asked: "asyncio.Future[Any]") -> None:

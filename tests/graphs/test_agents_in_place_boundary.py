@@ -244,3 +244,12 @@ async def test_what_can_only_be_built_later_is_built_once_and_closed(set_stage: 
     await play(set_stage(agent, [HELLO, Raw(None), BYE]))
     await agent.aclose()
     assert told == ["built", "closed"]
+
+
+async def test_an_agent_that_tries_to_end_the_process_fails_its_trial_and_nothing_else(set_stage: SetStage) -> None:
+    async def leave(view: AgentView) -> Any:
+        raise SystemExit(3)
+
+    state = await play(set_stage(OwnAgent("leaving", Code(leave), timeout_s=5), [HELLO, BYE]))
+    assert (state["termination"], state["reward"]) == ("agent_error", 0.0)
+    assert state["failure"]["message"] == "ExitedError: the agent tried to end the process (exit code 3)"
