@@ -90,6 +90,8 @@ def run(  # noqa: PLR0913 - one parameter per option
 
         settings = read_settings(**given)
         with opened(settings.store) as results:
+            if langsmith:
+                _check_key()
             started = start_run(settings, results, name)
             started.on_ready = show_tools
             publisher = _publisher(started.name, results, experiment_prefix) if langsmith else None
@@ -149,6 +151,13 @@ def replay(  # noqa: PLR0913 - one parameter per option
         with opened(settings.store) as results:
             started = start_replay(file, settings, results, name or new_name(f"replay-{settings.domain}"))
             play(started, settings.store, results, as_json=as_json)
+
+
+def _check_key() -> None:
+    """Refuse to begin what could not be sent."""
+    from taugraph.experiments.langsmith.connection import check_key  # noqa: PLC0415 - heavy
+
+    check_key()
 
 
 def _publisher(name: str, results: "Store", prefix: str | None) -> "Publisher":

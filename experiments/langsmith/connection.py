@@ -27,13 +27,7 @@ class Connection:
             ConfigurationError: If the hosted service is meant and there is no key.
         """
         self._errors: list[Exception] = []
-        endpoint = get_env_var("ENDPOINT", default="https://api.smith.langchain.com") or ""
-        hosted = (urlparse(endpoint).hostname or "").endswith("langchain.com")
-        if hosted and not get_env_var("API_KEY"):
-            raise ConfigurationError(
-                "LangSmith needs a key: set LANGSMITH_API_KEY, or LANGSMITH_ENDPOINT to a server of your own; "
-                "without --langsmith everything stays on this machine"
-            )
+        check_key()
         # Sampling is for traces of production: here a run that is left out would be missing from an experiment.
         os.environ.pop("LANGSMITH_TRACING_SAMPLING_RATE", None)
         # It logs every failure with its traceback; here each is raised, and said once.
@@ -55,6 +49,21 @@ class Connection:
     def close(self) -> None:
         """Close the client."""
         self.client.close()
+
+
+def check_key() -> None:
+    """Refuse to go on without a key where the hosted service is meant.
+
+    Raises:
+        ConfigurationError: If there is none.
+    """
+    endpoint = get_env_var("ENDPOINT", default="https://api.smith.langchain.com") or ""
+    hosted = (urlparse(endpoint).hostname or "").endswith("langchain.com")
+    if hosted and not get_env_var("API_KEY"):
+        raise ConfigurationError(
+            "LangSmith needs a key: set LANGSMITH_API_KEY, or LANGSMITH_ENDPOINT to a server of your own; "
+            "without --langsmith everything stays on this machine"
+        )
 
 
 @contextmanager

@@ -212,6 +212,7 @@ def test_the_hosted_service_needs_a_key(monkeypatch: pytest.MonkeyPatch, tmp_pat
     ended = call(*RUN, "--langsmith", "--name", "x")
     assert ended.exit_code == 2
     assert "set LANGSMITH_API_KEY" in ended.stderr
+    assert json.loads(call("experiments", "--json").stdout) == []
 
 
 def test_another_experiment_of_the_same_name_is_not_written_into(recorder: LangSmithRecorder) -> None:
