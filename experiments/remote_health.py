@@ -1,17 +1,14 @@
 """What a server says about itself: its version, and what would move a score if trials were played there.
 
-Name it in `langgraph.json` as `"http": {"app": "taugraph.experiments.remote_health:app"}`; a run with `--server` then
-refuses a server whose version, policy, tasks, tools or agent code are not its own.
+A run with `--server` refuses a server whose version, policy, tasks, tools or agent code are not its own.
 """
 
 import json
 
 from pydantic import ValidationError
-from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import Route
 
 import taugraph
 from taugraph.domains.errors import TaugraphError
@@ -44,12 +41,3 @@ def _identity(context: SimulationContext, task_ids: list[str]) -> dict[str, str]
     options = {name: json.loads(getattr(context, name)) for name in ("agent_options", "user_options")}
     settings = load_settings(**context.model_dump(exclude=set(options)), **options)
     return identity_of(stage, settings, tasks)
-
-
-app = Starlette(
-    routes=[
-        Route("/taugraph/health", say_version, methods=["GET"]),
-        Route("/taugraph/identity", say_identity, methods=["POST"]),
-    ]
-)
-"""Served beside LangGraph's own routes."""

@@ -14,9 +14,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-import taugraph
 from taugraph.domains.errors import StoreError, TaugraphError, UnknownNameError
-from taugraph.domains.trial import SCORING_VERSION
+from taugraph.experiments.remote_health import say_identity, say_version
 from taugraph.experiments.run import report_on
 from taugraph.experiments.settings import find_store, without_secrets
 from taugraph.experiments.store import Store, open_store
@@ -55,11 +54,6 @@ def _read(work: Answer, request: Request) -> Any:
 
 def _refused(status: int, error: Exception) -> Response:
     return JSONResponse({"error": " ".join(str(error).split())}, status_code=status)
-
-
-async def health(request: Request) -> Response:
-    """Say that the server is there, and which scoring it does."""
-    return JSONResponse({"version": taugraph.__version__, "scoring_version": SCORING_VERSION, "status": "ok"})
 
 
 @answered
@@ -126,7 +120,8 @@ def _number(text: str | None, default: int) -> int:
 
 app = Starlette(
     routes=[
-        Route("/taugraph/health", health),
+        Route("/taugraph/health", say_version),
+        Route("/taugraph/identity", say_identity, methods=["POST"]),
         Route("/taugraph/experiments", experiments),
         Route("/taugraph/experiments/{name}", experiment),
         Route("/taugraph/experiments/{name}/pass-hat-k", pass_hat_k),

@@ -19,9 +19,9 @@ from taugraph.graphs.persona import find_persona
 from taugraph.graphs.running import run_calls
 from taugraph.graphs.stage import Stage
 from taugraph.graphs.state import SimulationState, count_steps, count_turns
-from taugraph.graphs.transcript import next_id, plain_reply, plain_text, plain_value, with_ids
+from taugraph.graphs.transcript import next_id, with_ids
 from taugraph.graphs.updates import Update, add_notes, changes_of, ended_by, key_of, out_of_steps, spend, task_of
-from taugraph.graphs.user import UserTurn, UserView, as_seen_by_user
+from taugraph.graphs.user import UserTurn, UserView, as_plain_turn, as_seen_by_user
 
 MOST_CALLS_IN_ROW = 10
 """Messages with calls of its own tools that a user may send before it must speak."""
@@ -84,13 +84,11 @@ async def _speak(stage: Stage, state: SimulationState) -> Update:
 
 
 async def _next_turn(stage: Stage, view: UserView) -> UserTurn:
-    turn = await stage.user.speak(view)
-    if not isinstance(turn, UserTurn) or not isinstance(turn.text, str):
-        raise TypeError(f"the simulated user returned {type(turn).__name__}, wanted a UserTurn with text")
-    message = plain_reply(turn.message) if turn.message is not None else None
+    turn = as_plain_turn(await stage.user.speak(view))
+    message = turn.message
     if message is not None and not view.tools:
         message = message.model_copy(update={"tool_calls": [], "invalid_tool_calls": []})
-    text = plain_text(without_thoughts(turn.text))
+    text = without_thoughts(turn.text)
     if text.strip() == STOP_TOKEN and not stage.protocol.stops_on_token:
         return replace(turn, text="", stops=True, message=message)  # a habit of models that know tau-bench
     return replace(turn, text=text, message=message)
@@ -113,7 +111,7 @@ def _called(state: SimulationState, turn: UserTurn) -> Update:
 def _logged(state: SimulationState, turn: UserTurn) -> list[dict[str, Any]]:
     """Return the side log with what is new of this turn; empty if nothing is."""
     place = len(state.get("messages", []))
-    new = [{"at": place, **plain_value(dict(entry))} for entry in turn.aside]
+    new = [{**entry, "at": place} for entry in turn.aside]
     message = turn.message
     if message is not None and turn.text.strip() and (isinstance(message.content, list) or message.additional_kwargs):
         new.append(_entry(state, "spoken", message))

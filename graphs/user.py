@@ -1,7 +1,7 @@
 """What the harness asks of a simulated user: its next turn, from its own view of the conversation."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, messages_from_dict
@@ -13,6 +13,7 @@ from taugraph.domains.trial import Usage
 from taugraph.graphs.agent import TrialKey
 from taugraph.graphs.delivery import delivered_text, spoken_text
 from taugraph.graphs.persona import Persona
+from taugraph.graphs.transcript import plain_reply, plain_text, plain_value
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,36 @@ class UserView:
     key: TrialKey
     persona: Persona | None = None
     tools: Sequence[BaseTool] = ()
+
+
+def as_plain_turn(turn: object) -> UserTurn:
+    """Return a turn as it can be kept, whatever code of somebody's own handed over.
+
+    Raises:
+        TypeError: If a part of it is not what it should be, or no JSON.
+        ValueError: If its message is none that can be kept.
+    """
+    if not isinstance(turn, UserTurn):
+        raise TypeError(f"the simulated user returned {type(turn).__name__}, wanted a UserTurn")
+    for name, wanted in (("text", str), ("stops", bool), ("usage", Usage), ("notes", Mapping), ("aside", Sequence)):
+        if not isinstance(value := getattr(turn, name), wanted):
+            found = type(value).__name__
+            raise TypeError(f"the simulated user returned {found} as {name!r} of its turn, wanted {wanted.__name__}")
+    for entry in turn.aside:
+        if not isinstance(entry, Mapping) or entry.get("kind") not in _ASIDES:
+            raise TypeError(f"the simulated user returned {entry!r:.100} aside, wanted a kind: {', '.join(_ASIDES)}")
+    if turn.message is not None and not isinstance(turn.message, AIMessage):
+        raise TypeError(f"the simulated user returned a {type(turn.message).__name__}, wanted an AIMessage")
+    return replace(
+        turn,
+        text=plain_text(turn.text),
+        message=plain_reply(turn.message) if turn.message is not None else None,
+        notes=plain_value(dict(turn.notes)),
+        aside=[plain_value({name: item for name, item in entry.items() if name != "message"}) for entry in turn.aside],
+    )
+
+
+_ASIDES = ("thought", "draft", "verdict")
 
 
 class SimulatedUser(Protocol):

@@ -93,7 +93,7 @@ class LlmUser:
         turn = self.read(await self.ask(prompt, view, attempt=attempt))
         if turn.text or turn.stops or _uses_tools(turn):
             return turn
-        again = self.read(await self.ask([*prompt, HumanMessage(_NUDGE)], view, attempt=attempt))
+        again = self.read(await self.ask([*prompt, HumanMessage(_NUDGE)], view, attempt=attempt + 1))
         return replace(again, usage=add_usage(turn.usage, again.usage), notes={**turn.notes, **again.notes})
 
     def prompt(self, view: UserView) -> list[BaseMessage]:

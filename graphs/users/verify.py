@@ -1,7 +1,8 @@
 """The strategies `verify` and `reflection`: a draft is judged before it is sent.
 
 The judge is the same model with a prompt of its own, and its verdict a truth value. What is rejected never enters the
-conversation: history holds what was sent, drafts and verdicts go to the side log, and all of them are paid for.
+conversation: history holds what was sent, drafts and verdicts go to the side log, and all of them are paid for. Hanging
+up is judged too: nothing that a user says can spoil a trial as much.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,9 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
+from taugraph.domains.protocol import STOP_TOKEN
 from taugraph.domains.trial import Usage
+from taugraph.graphs.calling import Answer
 from taugraph.graphs.delivery import spoken_text
 from taugraph.graphs.usage import add_usage, usage_of
 from taugraph.graphs.user import UserTurn, UserView
@@ -39,6 +42,7 @@ JUDGE_TOOL: dict[str, Any] = {
 MOST_DRAFTS = 3
 """Drafts of one turn, after which the last is sent as it is."""
 
+_WORDS = {"true": True, "yes": True, "satisfactory": True, "false": False, "no": False, "unsatisfactory": False}
 _TEMPLATES = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
 _JUDGE = _TEMPLATES.from_string(Path(__file__).with_name("judge.md").read_text(encoding="utf-8"))
 _REWRITE = _TEMPLATES.from_string(Path(__file__).with_name("rewrite.md").read_text(encoding="utf-8"))
@@ -58,20 +62,23 @@ class VerifyUser(LlmUser):
         """
         aside: list[dict[str, Any]] = []
         usage, notes = Usage(calls=0), dict[str, Any]()
-        turn, reason = UserTurn(""), ""
+        turn, reason, unreadable = UserTurn(""), "", 0
         for attempt in range(MOST_DRAFTS):
             turn = await self.another(view, turn, reason, attempt)
-            usage, notes = add_usage(usage, turn.usage), {**notes, **turn.notes}
-            if not turn.text:  # nothing is said, so there is nothing to judge
+            usage = add_usage(usage, turn.usage)
+            notes |= turn.notes
+            if not turn.text and not turn.stops:  # nothing is said, so there is nothing to judge
                 return replace(turn, usage=usage, notes=notes, aside=[*aside, *turn.aside])
-            satisfactory, reason, spent = await self.judge(view, turn, attempt)
-            usage = add_usage(usage, spent)
+            satisfactory, reason, answer = await self.judge(view, turn, attempt)
+            usage = add_usage(usage, usage_of(answer.message))
+            notes |= answer.notes
             aside += [dict(entry) for entry in turn.aside]
             aside.append({"kind": "draft", "text": turn.text, "stops": turn.stops})
             aside.append({"kind": "verdict", "satisfactory": satisfactory, "reason": reason})
-            if satisfactory:
+            unreadable += satisfactory is None
+            if satisfactory or unreadable > 1:
                 break
-        else:
+        if not satisfactory:
             notes["unverified"] = 1
         return replace(turn, usage=usage, notes=notes, aside=aside)
 
@@ -79,14 +86,22 @@ class VerifyUser(LlmUser):
         """Return the next draft: here one that knows nothing of those before."""
         return await self.draft(view, attempt=attempt)
 
-    async def judge(self, view: UserView, draft: UserTurn, attempt: int) -> tuple[bool, str, Usage]:
-        """Return whether the draft may be sent, why not, and what asking took; an unreadable verdict is a no."""
-        told = _JUDGE.render(scenario=view.scenario, conversation=as_lines(view.messages), draft=as_line(draft))
+    async def judge(self, view: UserView, draft: UserTurn, attempt: int) -> tuple[bool | None, str, Answer]:
+        """Return whether the draft may be sent, why not, and the judge's answer; `None` for an unreadable verdict.
+
+        A verdict that cannot be read counts as a no, once: a model that cannot judge is not asked all the time.
+        """
+        told = _JUDGE.render(
+            scenario=view.scenario,
+            persona=view.persona.text if view.persona else None,
+            conversation=as_lines(view.messages),
+            draft=as_line(draft),
+        )
         answer = await self.ask(
             [SystemMessage(told), HumanMessage("Judge the draft.")], view, attempt=attempt, tools=[JUDGE_TOOL]
         )
         satisfactory, reason = read_verdict(answer.message)
-        return satisfactory, reason, usage_of(answer.message)
+        return satisfactory, reason, answer
 
 
 class ReflectionUser(VerifyUser):
@@ -99,23 +114,35 @@ class ReflectionUser(VerifyUser):
         if attempt == 0:
             return await self.draft(view)
         told = _REWRITE.render(draft=as_line(rejected), reason=reason)
-        answer = await self.ask([*self.prompt(view), HumanMessage(told)], view, attempt=attempt, tools=[SAY_TOOL])
+        tools = [SAY_TOOL, *view.tools]
+        answer = await self.ask([*self.prompt(view), HumanMessage(told)], view, attempt=attempt, tools=tools)
         turn = replace(said_turn(answer.message), notes=answer.notes)
-        return turn if turn.text or turn.stops else replace(rejected, usage=turn.usage, aside=turn.aside)
+        if turn.text or turn.stops or turn.message is not None:
+            return turn
+        return replace(rejected, usage=turn.usage, aside=turn.aside, notes=turn.notes)
 
 
-def read_verdict(message: AIMessage) -> tuple[bool, str]:
-    """Return whether a draft is satisfactory, and why not: from the call, or from a text that is one plain word."""
+def read_verdict(message: AIMessage) -> tuple[bool | None, str]:
+    """Return whether a draft is satisfactory, and why not: from the call, or from a text that is one plain word.
+
+    What is neither is no verdict, and `None`: "untrue" holds "true", and means something else.
+    """
     for call in message.tool_calls:
-        if call["name"] == "judge" and isinstance(call["args"].get("satisfactory"), bool):
-            return call["args"]["satisfactory"], str(call["args"].get("reason") or "")
+        if call["name"] == "judge":
+            said = call["args"].get("satisfactory")
+            return said if isinstance(said, bool) else _word(str(said)), str(call["args"].get("reason") or "")
     text = spoken_text(message)
-    return text.strip(" .!*\n").lower() in ("true", "yes", "satisfactory"), text[:500]
+    return _word(text), text[:500]
+
+
+def _word(text: str) -> bool | None:
+    return _WORDS.get(text.strip(" .!*\n").lower())
 
 
 def as_line(turn: UserTurn) -> str:
     """Return a draft as the judge reads it."""
-    return f"{turn.text} (hangs up)" if turn.stops else turn.text
+    words = turn.text.replace(STOP_TOKEN, "").strip()
+    return f"{words} (hangs up)".strip() if turn.stops or not words else turn.text
 
 
 def as_lines(messages: Sequence[BaseMessage]) -> list[str]:

@@ -1,7 +1,9 @@
 """The evaluators work alone, in a user's own `aevaluate` and on experiments that are there."""
 
 import asyncio
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
@@ -10,10 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
-from langsmith import Client, aevaluate, utils
+from langsmith import Client, aevaluate, aevaluate_existing, utils
 from support.langsmith_recorder import LangSmithRecorder
+from typer.testing import CliRunner
 
 from taugraph import evaluators
+from taugraph.cli import app
 from taugraph.evaluators import (
     claims_were_not_said,
     claims_were_said,
@@ -95,7 +99,7 @@ def test_a_run_that_raised_has_failed_and_is_not_left_out() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:The following arguments are no longer used:DeprecationWarning")  # the client's own
-def test_they_serve_a_user_s_own_experiment_and_one_that_is_there(recorder: LangSmithRecorder) -> None:
+def test_they_serve_a_user_s_own_experiment(recorder: LangSmithRecorder) -> None:
     client = Client()
     dataset = client.create_dataset("own")
     examples = [
@@ -143,3 +147,32 @@ def test_the_module_is_described_where_users_look() -> None:
     assert all(getattr(evaluators, name).__doc__ for name in evaluators.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = evaluators.nothing  # type: ignore[attr-defined]
+
+
+@pytest.mark.filterwarnings("ignore:The following arguments are no longer used:DeprecationWarning")  # the client's own
+def test_they_score_an_experiment_that_is_there_again(
+    recorder: LangSmithRecorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("run", "airline", "--limit", "3", "-k", "2", "--agent", "demo:0.5", "--name", "x", "--langsmith", "--json")
+    played = CliRunner().invoke(app, words)
+    assert played.exit_code == 0, played.output
+    rewards = {run["id"]: run["outputs"]["reward"] for run in recorder.roots()}
+    recorder.feedback.clear()
+    client = Client()
+
+    async def score() -> None:
+        await aevaluate_existing(
+            "x", evaluators=[database_matches_goal], summary_evaluators=[pass_hat_k_summary], client=client
+        )
+
+    asyncio.run(score())
+    client.flush()
+    [session] = recorder.sessions
+    summary = recorder.summary_of(session)
+    expected = json.loads(played.stdout)["pass_hat_k"]
+    assert summary == {f"pass^{k}": pytest.approx(expected[k]["value"], abs=5e-5) for k in ("1", "2")}
+    for run_id, reward in rewards.items():
+        matches = recorder.feedback_of(run_id)["database_matches_goal"]
+        assert matches in (0.0, 1.0)
+        assert matches >= reward

@@ -18,8 +18,8 @@ from taugraph.domains.errors import ConfigurationError
 from taugraph.domains.trial import SCORING_VERSION
 from taugraph.experiments.plan import identity_of, select_tasks
 from taugraph.experiments.remote_checks import ModelsElsewhere, check_servers
-from taugraph.experiments.remote_health import app
 from taugraph.experiments.run import resume_run, start_run
+from taugraph.experiments.serving import app
 from taugraph.experiments.settings import load_settings
 from taugraph.experiments.store import Store, open_store
 from taugraph.graphs.casting import build_stage

@@ -23,7 +23,7 @@ TASKS, TRIALS = 6, 4
 SERVED = {
     "dependencies": ["."],
     "graphs": {"simulation": "taugraph.graphs.studio:graph"},
-    "http": {"app": "taugraph.experiments.remote_health:app"},
+    "http": {"app": "taugraph.experiments.serving:app"},
     "env": {},
 }
 

@@ -13,12 +13,14 @@ from support.openai_server import OpenAIServer, Reply, ToolCall
 from taugraph.domains.domain import load_domain
 from taugraph.domains.errors import ConfigurationError, UnknownNameError
 from taugraph.domains.protocol import STRICT
+from taugraph.graphs.agent import TrialKey
 from taugraph.graphs.calling import CallSettings
 from taugraph.graphs.casting import build_stage
 from taugraph.graphs.context import SimulationContext
 from taugraph.graphs.models import ChatModels
 from taugraph.graphs.persona import find_persona
 from taugraph.graphs.stage import Stage
+from taugraph.graphs.user import UserView
 from taugraph.graphs.users.building import STRATEGIES
 from taugraph.graphs.users.llm import LlmUser, system_prompt
 from taugraph.graphs.users.react import ReactUser, split_thought
@@ -113,25 +115,25 @@ async def test_u5_history_holds_what_was_sent_and_drafts_stay_beside_it(set_stag
             verdict(False, "it invents a card"),
             HELLO,
             verdict(True),
-            HANG_UP,
+            *(HANG_UP, verdict(True)),
         ),
     )
     state = await play(set_stage([cancel(), REFUND], speaker))
     assert (words(state), state["reward"]) == ([HELLO], 1.0)
-    assert [entry["text"] for entry in log(state, "draft")] == ["Cancel it, my card is 1234.", HELLO]
-    assert [entry["satisfactory"] for entry in log(state, "verdict")] == [False, True]
-    assert state["usage"]["user"]["calls"] == 5
-    spoken = [message.text for message in model.prompts[-1] if isinstance(message, AIMessage)]
+    assert [entry["text"] for entry in log(state, "draft")] == ["Cancel it, my card is 1234.", HELLO, ""]
+    assert [entry["satisfactory"] for entry in log(state, "verdict")] == [False, True, True]
+    assert state["usage"]["user"]["calls"] == 6
+    spoken = [message.text for message in model.prompts[-2] if isinstance(message, AIMessage)]
     assert spoken == [HELLO]
 
 
 async def test_u5_where_all_drafts_are_rejected_the_last_is_sent_and_marked(set_stage: SetStage) -> None:
     lines = [line for number in range(3) for line in (f"Draft {number}", verdict(False))]
-    speaker, model = user(VerifyUser, *lines, HANG_UP)
+    speaker, model = user(VerifyUser, *lines, HANG_UP, verdict(True))
     state = await play(set_stage(["Yes.", "Bye."], speaker))
     assert words(state) == ["Draft 2"]
-    assert state["notes"]["unverified"] == 1
-    assert [message.text for message in model.prompts[-1] if isinstance(message, AIMessage)] == ["Draft 2"]
+    assert (state["notes"]["unverified"], state["usage"]["user"]["calls"]) == (1, 8)
+    assert [message.text for message in model.prompts[-2] if isinstance(message, AIMessage)] == ["Draft 2"]
 
 
 @pytest.mark.parametrize(
@@ -139,24 +141,74 @@ async def test_u5_where_all_drafts_are_rejected_the_last_is_sent_and_marked(set_
     [
         (verdict(True), True),
         (verdict(False), False),
-        (verdict("true"), False),
-        (AIMessage("This is untrue."), False),
+        (verdict("true"), True),
+        (verdict("False"), False),
+        (verdict("untrue"), None),
+        (calls(call("judge", reason="fine")), None),
+        (AIMessage("This is untrue."), None),
         (AIMessage("True."), True),
-        (AIMessage("not true"), False),
-        (AIMessage(""), False),
+        (AIMessage("No."), False),
+        (AIMessage("not true"), None),
+        (AIMessage(""), None),
     ],
 )
-def test_u5_a_verdict_is_a_truth_value_and_not_a_word_in_a_sentence(message: AIMessage, satisfactory: bool) -> None:
+def test_u5_a_verdict_is_a_truth_value_and_not_a_word_in_a_sentence(
+    message: AIMessage, satisfactory: bool | None
+) -> None:
     assert read_verdict(message)[0] is satisfactory
+
+
+async def test_u5_a_sentence_that_only_holds_the_word_true_sends_nothing(set_stage: SetStage) -> None:
+    speaker, _ = user(VerifyUser, "My card is 1234.", "This is untrue.", HELLO, verdict(True), HANG_UP, verdict(True))
+    state = await play(set_stage([cancel(), REFUND], speaker))
+    assert (words(state), state["reward"]) == ([HELLO], 1.0)
+    assert "unverified" not in state["notes"]
+
+
+async def test_u5_a_judge_that_cannot_be_read_twice_is_not_asked_again(set_stage: SetStage) -> None:
+    speaker, _ = user(VerifyUser, "Hm.", "I like it.", HELLO, "Lovely.", HANG_UP, verdict(True))
+    state = await play(set_stage([cancel(), REFUND], speaker))
+    assert (words(state), state["reward"]) == ([HELLO], 1.0)
+    assert (state["notes"]["unverified"], state["usage"]["user"]["calls"]) == (1, 6)
+    assert [entry["satisfactory"] for entry in log(state, "verdict")] == [None, None, True]
+
+
+@pytest.mark.parametrize("kind", [VerifyUser, ReflectionUser])
+async def test_hanging_up_too_early_is_rejected_too(kind: type[LlmUser], set_stage: SetStage) -> None:
+    yes: list[AIMessage | str] = [say("Yes, do.")] if kind is ReflectionUser else ["Yes, do."]
+    speaker, model = user(
+        *(kind, HELLO, verdict(True), HANG_UP, verdict(False, "the agent waits for an answer")),
+        *(*yes, verdict(True), HANG_UP, verdict(True)),
+    )
+    state = await play(set_stage(["Shall I cancel it?", cancel(), REFUND], speaker))
+    assert (words(state), state["termination"], state["reward"]) == ([HELLO, "Yes, do."], "user_stop", 1.0)
+    assert "# The draft\n\n(hangs up)" in model.prompts[3][0].text
+
+
+async def test_the_judge_is_told_how_the_user_was_told_to_talk() -> None:
+    speaker, model = user(VerifyUser, HELLO, verdict(True))
+    persona = find_persona("verbose")
+    await speaker.speak(UserView([], PHONE.tasks[0].scenario, TrialKey("t", 0, 0), persona))
+    assert persona.text in model.prompts[1][0].text
+
+
+async def test_a_rewritten_draft_may_use_the_user_s_device_instead() -> None:
+    tool = PHONE.user_tools[0].name
+    speaker, model = user(ReflectionUser, "I looked.", verdict(False, "it did not look"), calls(call(tool, "u1")))
+    view = UserView([], PHONE.tasks[0].scenario, TrialKey("t", 0, 0), tools=PHONE.user_tools)
+    turn = await speaker.speak(view)
+    assert turn.message is not None
+    assert ([each["name"] for each in turn.message.tool_calls], turn.text, turn.usage.calls) == ([tool], "", 3)
+    assert tool in model.bound[-1]
 
 
 async def test_a_rejected_draft_is_rewritten_with_the_reason(set_stage: SetStage) -> None:
     speaker, model = user(
         *(ReflectionUser, "I am the agent.", verdict(False, "it speaks as the agent"), say(HELLO, "I am the customer")),
-        *(verdict(True), HANG_UP),
+        *(verdict(True), HANG_UP, verdict(True)),
     )
     state = await play(set_stage([cancel(), REFUND], speaker))
-    assert (words(state), state["reward"], state["usage"]["user"]["calls"]) == ([HELLO], 1.0, 5)
+    assert (words(state), state["reward"], state["usage"]["user"]["calls"]) == ([HELLO], 1.0, 6)
     assert "it speaks as the agent" in model.prompts[2][-1].text
     assert [entry["text"] for entry in log(state, "thought")] == ["I am the customer"]
 
@@ -176,8 +228,8 @@ async def test_every_strategy_can_stop_and_works_where_the_protocol_stops_on_a_t
 async def test_every_strategy_may_use_the_user_s_own_device(strategy: str) -> None:
     tool = PHONE.user_tools[0].name
     first: list[Any] = [say("Hi.")] if strategy == "react" else ["Hi."] if strategy == "llm" else ["Hi.", verdict(True)]
-    last = say(stop=True) if strategy == "react" else HANG_UP
-    speaker, model = user(STRATEGIES[strategy], *first, calls(call(tool, "u1")), last)
+    last = {"react": [say(stop=True)], "llm": [HANG_UP]}.get(strategy, [HANG_UP, verdict(True)])
+    speaker, model = user(STRATEGIES[strategy], *first, calls(call(tool, "u1")), *last)
 
     class Agent:
         reference, is_privileged = "silent", False
@@ -193,7 +245,8 @@ async def test_every_strategy_may_use_the_user_s_own_device(strategy: str) -> No
     ]
     assert state["termination"] == "user_stop"
     assert any(tool in bound for bound in model.bound)
-    assert any(message.type == "tool" for message in model.prompts[-1])
+    judged = strategy in ("verify", "reflection")
+    assert any(message.type == "tool" for message in model.prompts[-2 if judged else -1])
 
 
 def test_a_persona_is_in_the_prompt_and_says_that_it_changes_no_fact() -> None:
@@ -224,6 +277,28 @@ async def test_another_draft_is_asked_for_with_another_seed(set_stage: SetStage)
         stage.close()
     assert (state["reward"], words(state)) == (1.0, [HELLO])
     assert seeds[0] != seeds[2]
+
+
+async def test_an_empty_answer_is_asked_for_again_with_another_seed(set_stage: SetStage) -> None:
+    seeds: list[int | None] = []
+
+    def reply(request: dict[str, Any]) -> Reply:
+        seeds.append(request.get("seed"))
+        if len(seeds) == 1:
+            return Reply("")
+        return Reply(HELLO) if len(seeds) == 2 else Reply(tool_calls=(ToolCall("end_conversation", "{}"),))
+
+    with OpenAIServer(reply) as server:
+        models = ChatModels(ONCE)
+        options = json.dumps({"base_url": server.base_url, "api_key": "test"})
+        stage = build_stage(SimulationContext(user="openai:scripted", user_options=options), models)
+        stage.agent = set_stage([cancel(), REFUND], [BYE]).agent
+        state = await play(stage)
+        await models.aclose()
+        stage.close()
+    assert (state["reward"], state["usage"]["user"]["calls"]) == (1.0, 3)
+    assert seeds[0] != seeds[1]
+    assert seeds[0] == seeds[2]
 
 
 async def test_a_user_that_thinks_works_over_http(set_stage: SetStage) -> None:
