@@ -101,6 +101,10 @@ class Threads(Protocol):
         ...
 
 
+MOST_OWN_ROUNDS = 50
+"""Messages with calls of its own tools that a graph may send in one turn; each makes its state longer."""
+
+
 class PausingAgent:
     """A graph, evaluated as it is."""
 
@@ -183,10 +187,13 @@ class PausingAgent:
         def owns(name: str) -> bool:
             return self._threads.owns(name, domain)
 
-        node = None
+        node, rounds = None, 0
         while place.stops_at is not None:
             own, others = split_calls(_calling(place), owns)
             if own and not others:
+                rounds += 1
+                if rounds > MOST_OWN_ROUNDS:
+                    raise AgentGraphError(f"the graph called tools of its own {MOST_OWN_ROUNDS} times and said nothing")
                 place = await self._threads.run(place, None)
                 continue
             node = place.stops_at

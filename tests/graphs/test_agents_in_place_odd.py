@@ -159,3 +159,10 @@ async def test_nonsense_is_the_agents_own_failure(kind: str, set_stage: SetStage
     with pytest.raises(ValueError, match=reason):
         raise ValueError(state["failure"]["message"])
     assert said(state)[0] == ("human", HELLO)
+
+
+async def test_a_graph_that_never_stops_calling_its_own_tools_fails_its_trial(set_stage: SetStage) -> None:
+    graph = own_graphs.with_create_agent(ScriptedModel(lines=[calls(NOTE)]))
+    state = await play(set_stage(agent_of(graph), [HELLO, BYE]))
+    assert (state["termination"], state["reward"]) == ("agent_error", 0.0)
+    assert "called tools of its own 50 times and said nothing" in state["failure"]["message"]
