@@ -18,11 +18,12 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Check a domain's tasks: that they are sound, and that no agent which deserves nothing passes one."""
-    with errors_in_one_line():
+    given = {"domain": domain, "data": data}
+    with errors_in_one_line(given):
         from taugraph.domains.domain import load_domain  # noqa: PLC0415 - heavy
         from taugraph.experiments.check import check_domain, render_check  # noqa: PLC0415 - heavy
 
-        settings = read_settings(domain=domain, data=data)
+        settings = read_settings(**given)
         found = check_domain(load_domain(settings.domain, settings.data), split)
         typer.echo(json.dumps(found.model_dump(mode="json"), indent=2) if as_json else render_check(found))
         raise typer.Exit(1 if found.faults else 0)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from taugraph.domains.errors import TaugraphError
     from taugraph.domains.trial import Trial
     from taugraph.experiments.langsmith.publishing import Published, Publisher
     from taugraph.experiments.replay import Replay
@@ -142,17 +143,28 @@ def opened(location: str, *, create: bool = True) -> Iterator["Store"]:
 
 
 @contextmanager
-def errors_in_one_line() -> Iterator[None]:
-    """End with exit code 2 and one line for what the person who typed the command can mend."""
+def errors_in_one_line(given: "Mapping[str, Any] | None" = None) -> Iterator[None]:
+    """End with exit code 2 and one line for what the person who typed the command can mend.
+
+    Args:
+        given: The settings that could be typed, to tell them from those that stand elsewhere; `None` where the
+            environment and `taugraph.toml` do not matter.
+    """
     from taugraph.domains.errors import TaugraphError  # noqa: PLC0415 - heavy
 
     try:
         yield
     except TaugraphError as error:
-        complain(str(error))
+        complain(str(error) if given is None else _worded(error, given))
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
+
+
+def _worded(error: "TaugraphError", given: "Mapping[str, Any]") -> str:
+    from taugraph.experiments.setting_places import word_by_place  # noqa: PLC0415 - only where it went wrong
+
+    return word_by_place(error, given)
 
 
 def published_in_words(published: "Published", name: str) -> str:

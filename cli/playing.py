@@ -85,7 +85,7 @@ def run(  # noqa: PLR0913 - one parameter per option
 ) -> None:
     """Play a domain's tasks k times each and report pass^k. Without options it plays a demonstration, no key needed."""
     given = {key: value for key, value in locals().items() if key not in _NOT_SETTINGS}
-    with errors_in_one_line():
+    with errors_in_one_line(given):
         from taugraph.experiments.run import start_run  # noqa: PLC0415 - heavy
 
         settings = read_settings(**given)
@@ -141,11 +141,12 @@ def replay(  # noqa: PLR0913 - one parameter per option
     as_json: Json = False,
 ) -> None:
     """Replay recorded conversations through our tools and scoring, and compare the rewards."""
-    with errors_in_one_line():
+    given = {"domain": domain, "data": data, "protocol": protocol, "concurrency": concurrency, "store": store}
+    with errors_in_one_line(given):
         from taugraph.experiments.replay import start_replay  # noqa: PLC0415 - heavy
         from taugraph.experiments.run import new_name  # noqa: PLC0415 - heavy
 
-        settings = read_settings(domain=domain, data=data, protocol=protocol, concurrency=concurrency, store=store)
+        settings = read_settings(**given)
         if "protocol" not in settings.model_fields_set:
             settings = settings.model_copy(update={"protocol": "tau-bench"})
         with opened(settings.store) as results:

@@ -1,7 +1,11 @@
 """Commands that show what is there: `report`, `experiments`, `tasks`."""
 
+from typing import Annotated
+
+import typer
+
 from taugraph.cli.app import app
-from taugraph.cli.options import Data, Domain, Json, Name, Split, StoreOption
+from taugraph.cli.options import Data, Domain, Json, Name, StoreOption
 from taugraph.cli.output import errors_in_one_line, opened, print_report, print_rows, read_settings, read_store
 
 
@@ -35,15 +39,16 @@ def experiments(store: StoreOption = None, as_json: Json = False) -> None:
 def tasks(
     domain: Domain = None,
     data: Data = None,
-    split: Split = None,
+    split: Annotated[str | None, typer.Option(help="List only the tasks of this split.")] = None,
     as_json: Json = False,
 ) -> None:
     """List a domain's tasks."""
-    with errors_in_one_line():
+    given = {"domain": domain, "data": data, "split": split}
+    with errors_in_one_line(given):
         from taugraph.domains.domain import load_domain  # noqa: PLC0415 - heavy
         from taugraph.domains.errors import UnknownNameError  # noqa: PLC0415 - heavy
 
-        settings = read_settings(domain=domain, data=data, split=split)
+        settings = read_settings(**given)
         found = load_domain(settings.domain, settings.data)
         if settings.split is not None and settings.split not in found.splits():
             raise UnknownNameError("split", settings.split, found.splits())

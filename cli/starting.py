@@ -1,12 +1,16 @@
 """The command that writes a starter: `init`."""
 
+import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from taugraph.cli.app import app
 from taugraph.cli.output import errors_in_one_line
+
+if TYPE_CHECKING:
+    from taugraph.experiments.starting import Started
 
 
 @app.command()
@@ -25,7 +29,16 @@ def init(
             typer.echo(f"written: {path}")
         for path in started.left:
             typer.echo(f"left as it is: {path}")
-        if started.agent is None:
-            typer.echo('no agent was found: name yours in taugraph.toml, such as agent = "./agent.py:graph"')
-        go = "" if folder == Path() else f"cd {folder} && "
+        typer.echo(_about_agent(started, folder / "taugraph.toml"))
+        go = "" if folder == Path() else f"cd {shlex.quote(str(folder))} && "
         typer.echo(f"describe your tasks in {folder / 'evals' / 'tasks.yaml'}, then: {go}taugraph run")
+
+
+def _about_agent(started: "Started", configuration: Path) -> str:
+    """Say which agent the configuration names, and what else it could be."""
+    if configuration in started.left:
+        return f"the agent is the one that {configuration} names"
+    if started.agent is None:
+        return f"no agent was found: name yours in {configuration}"
+    others = f"; there are also {', '.join(started.others)}" if started.others else ""
+    return f"agent: {started.agent}{others}"

@@ -221,7 +221,8 @@ def _notes(first: Side, second: Side) -> list[str]:
         for side in (first, second)
         if side.privileged
     ]
-    moved = {"scoring_version", "user", "user_prompt", "user_strategy", "user_options", "protocol", "policy", "tools"}
+    user = {"user", "user_code", "user_prompt", "user_strategy", "user_options"}
+    moved = {"scoring_version", "protocol", "policy", "tools", *user}
     if moved := moved & _differing(*_told_by_both(first, second)).keys():
         notes.append(f"More than the agent differs: {', '.join(sorted(moved))}.")
     return notes

@@ -7,7 +7,6 @@ compared; where it differs, the differing keys are named.
 import json
 from collections.abc import Sequence
 from hashlib import sha256
-from pathlib import Path
 
 from pydantic import BaseModel
 
@@ -71,8 +70,10 @@ def check_gold(stage: Stage, tasks: Sequence[Task]) -> None:
         TaskInvalidError: If a gold call is refused under a protocol where that makes the task invalid, or nothing that
             the reward rests on can be decided.
         UnknownNameError: If a task names a rule that the domain does not have.
-        ConfigurationError: If an evaluator that a task names cannot be loaded.
+        ConfigurationError: If an evaluator that a task names cannot be loaded, or the user has no lines for a task.
     """
+    if check_tasks := getattr(stage.user, "check_tasks", None):
+        check_tasks([task.id for task in tasks])
     for task in tasks:
         stage.goals(task)
         stage.evaluators(task)
@@ -102,9 +103,10 @@ def identity_of(stage: Stage, settings: RunSettings, tasks: Sequence[Task]) -> I
         "personas": _personas(tasks),
         "examples": str(getattr(stage.agent, "examples_digest", "")),
         "user": stage.user.reference,
+        "user_code": str(getattr(stage.user, "code_digest", "")),
         "user_strategy": settings.user_strategy,
         "user_options": json.dumps(without_secrets(settings.user_options), sort_keys=True),
-        "user_prompt": _digest(_user_prompts()),
+        "user_prompt": _digest(str(getattr(stage.user, "instructions", ""))),
         "trials": str(settings.trials),
         "seed": str(settings.seed),
         "scoring_version": str(SCORING_VERSION),
@@ -166,8 +168,3 @@ def _personas(tasks: Sequence[Task]) -> str:
     """Return a digest of how the users of the tasks talk; empty where no persona is played."""
     texts = {task.persona: find_persona(task.persona).text for task in tasks if task.persona}
     return _digest(json.dumps(texts, sort_keys=True)) if texts else ""
-
-
-def _user_prompts() -> str:
-    folder = Path(taugraph.__file__).parent / "graphs" / "users"
-    return "\n".join(path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md")))

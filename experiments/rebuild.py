@@ -1,27 +1,40 @@
 """Rebuilding the step history of a stored trial: its recorded words played through the real graph once more.
 
 Tools are deterministic and the database is derived, so a trial that kept one record opens with a checkpoint for every
-step, as if it had kept them all. The end that is reached is compared with the end that was stored.
+step, as if it had kept them all. The end that is reached is compared with the end that was stored. A history that
+leads to the stored end already is left as it is, with whatever was forked from it.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, messages_from_dict
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from taugraph.domains.domain import Domain
+from taugraph.domains.errors import ModelCallError
 from taugraph.domains.protocol import Protocol
 from taugraph.domains.trial import Failure, Termination, Trial
-from taugraph.experiments.play import Player
+from taugraph.experiments.play import Player, as_trial
 from taugraph.graphs.agent import AgentTurn, AgentView
+from taugraph.graphs.beginning import messages_before
+from taugraph.graphs.boundary import DeadlineError, termination_of
+from taugraph.graphs.calling import RejectedError
 from taugraph.graphs.stage import Stage
 from taugraph.graphs.user import UserTurn, UserView
 
 
 class RecordedFailureError(Exception):
     """What the agent or the user raised when the trial was recorded."""
+
+
+class RecordedOutageError(ModelCallError):
+    """What kept a provider, or the harness, from going on when the trial was recorded."""
+
+    def __str__(self) -> str:
+        return str(self.detail)
 
 
 @dataclass(frozen=True)
@@ -42,7 +55,7 @@ class Rebuilt:
 async def rebuild(
     trial: Trial, domain: Domain, protocol: Protocol, saver: BaseCheckpointSaver[Any], *, experiment: str
 ) -> Rebuilt:
-    """Play a stored trial again, step by step.
+    """Play a stored trial again, step by step, unless its steps are there already.
 
     Args:
         trial: The trial.
@@ -51,16 +64,30 @@ async def rebuild(
         saver: Keeps the checkpoints.
         experiment: Name of its experiment, from which the thread's id derives.
     """
-    stage = Stage(domain, TranscriptAgent(trial), TranscriptUser(trial), protocol)
+    opening = next((len(messages_before(task)) for task in domain.tasks if task.id == trial.task_id), 0)
+    stage = Stage(domain, TranscriptAgent(trial), TranscriptUser(trial, opening), protocol)
     try:
         player = Player(stage, experiment=experiment, checkpointer=saver, durability="sync")
         thread_id = player.thread_id(trial.task_id, trial.trial)
-        if await saver.aget_tuple({"configurable": {"thread_id": thread_id}}) is not None:
-            await saver.adelete_thread(thread_id)
+        if (kept := await _find_kept(saver, thread_id, trial)) is not None:
+            return Rebuilt(thread_id, kept, ())
+        await saver.adelete_thread(thread_id)
         again = await player.play(trial.task_id, trial.trial, trial.seed)
     finally:
         stage.close()
     return Rebuilt(thread_id, again, tuple(_differences(trial, again)))
+
+
+async def _find_kept(saver: BaseCheckpointSaver[Any], thread_id: str, trial: Trial) -> Trial | None:
+    """Return the trial as a history kept it; `None` unless all its steps are there and lead to the stored end."""
+    end, steps = None, 0
+    async for each in saver.alist({"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}):
+        steps += 1
+        values = each.checkpoint["channel_values"]
+        if end is None and values.get("termination") and "scores" in values:
+            found = as_trial(values, None, started_at=trial.started_at or datetime.now(UTC), duration_s=0.0)
+            end = None if any(_differences(trial, found)) else found
+    return end if steps > len(trial.timeline) else None
 
 
 class TranscriptAgent:
@@ -82,7 +109,9 @@ class TranscriptAgent:
         """
         place = len(view.messages)
         if place not in self._turns:
-            raise _failure_of("agent", self._failure)
+            if self._failure is not None and self._failure.kind == "empty_reply":
+                return AgentTurn(AIMessage(""))
+            raise _error_of("agent", self._failure)
         new = self._messages[place : self._turns[place]]
         message = new[-1]
         assert isinstance(message, AIMessage), "an agent's turn ends with its message"
@@ -94,8 +123,9 @@ class TranscriptUser:
 
     reference = "transcript"
 
-    def __init__(self, trial: Trial) -> None:
-        self._turns = iter(list(_user_turns(trial)))
+    def __init__(self, trial: Trial, opening: int = 0) -> None:
+        """Take a trial, and how many messages its task begins with, which nobody says."""
+        self._turns = iter(list(_user_turns(trial, opening)))
         self._termination, self._failure = trial.termination, trial.failure
 
     async def speak(self, view: UserView) -> UserTurn:
@@ -110,7 +140,9 @@ class TranscriptUser:
             return UserTurn("", stops=True)
         if self._termination is Termination.MAX_TURNS:
             return UserTurn("(the words of the turn that was one too many)")
-        raise _failure_of("user", self._failure)
+        if self._failure is not None and self._failure.kind == "empty_reply":
+            return UserTurn("")
+        raise _error_of("user", self._failure)
 
 
 def _agent_turns(trial: Trial, messages: Sequence[AnyMessage]) -> Iterator[tuple[int, int]]:
@@ -127,10 +159,10 @@ def _agent_turns(trial: Trial, messages: Sequence[AnyMessage]) -> Iterator[tuple
             yield place, place + 1
 
 
-def _user_turns(trial: Trial) -> Iterator[UserTurn]:
+def _user_turns(trial: Trial, opening: int) -> Iterator[UserTurn]:
     """Yield the turns of the user: before each of its messages, the calls of its own tools that led to it."""
     messages = messages_from_dict(trial.messages)
-    for place in range(len(messages) + 1):
+    for place in range(opening, len(messages) + 1):
         entries = [entry for entry in trial.user_log if entry["at"] == place]
         words = messages[place].text if place < len(messages) and isinstance(messages[place], HumanMessage) else None
         aside = [_without_place(entry) for entry in entries if "message" not in entry]
@@ -158,8 +190,14 @@ def _without_place(entry: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if name != "at"}
 
 
-def _failure_of(actor: str, failure: Failure | None) -> RecordedFailureError:
-    return RecordedFailureError(failure.message if failure else f"the recorded words of the {actor} end here")
+def _error_of(actor: str, failure: Failure | None) -> Exception:
+    """Return an error that leads to the end that a failure led to."""
+    if failure is None:
+        return RecordedFailureError(f"the recorded words of the {actor} end here")
+    if termination_of(failure) is Termination.INFRASTRUCTURE:
+        return RecordedOutageError(actor, failure.kind, failure.message)
+    own = {"rejected_by_provider": RejectedError, "deadline": DeadlineError}
+    return own.get(failure.kind, RecordedFailureError)(failure.message)
 
 
 def _differences(stored: Trial, again: Trial) -> Iterator[str]:

@@ -16,6 +16,7 @@ from taugraph.domains.trial import Termination, Trial, Usage
 from taugraph.evaluators.assertions import KEY as ASSERTIONS
 from taugraph.evaluators.reliability import TaskCount, pass_at_k, pass_hat_k, reliability
 from taugraph.experiments.model_notes import dropped_parameters
+from taugraph.experiments.outages import Outage, outages_of
 from taugraph.experiments.rates import Bounds, Part, Rate, Rerun, bounds_of, rate_of
 from taugraph.experiments.reasons import failure_reasons
 from taugraph.experiments.slices import (
@@ -134,6 +135,8 @@ class Report(_Plan):
     """Share of the variance that lies between tasks, at most 1; `None` without variance or below two such tasks."""
     infrastructure_bounds: dict[int, Bounds] | None
     """Bounds of pass^k, for the same k; `None` when no trial is unscored."""
+    outages: tuple[Outage, ...] = ()
+    """What left trials without a score, the most frequent cause first; empty when every trial played has one."""
     terminations: dict[str, int]
     """Scored trials by how they ended, the most frequent first."""
     failures: tuple[TrialFailure, ...]
@@ -200,6 +203,7 @@ def build_report(
         pairwise_disagreement=summary.pairwise_disagreement,
         icc=summary.icc,
         infrastructure_bounds={k: bounds_of(counts, k) for k in ks} if lost else None,
+        outages=outages_of(attempts, lost),
         terminations=dict(Counter(sorted(t.termination.value for t in scored)).most_common()),
         failures=tuple(_failure(trial) for trial in scored if trial.outcome == "failed"),
         tasks_table=tuple(

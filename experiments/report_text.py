@@ -7,19 +7,23 @@ from rich.cells import cell_len, set_cell_size
 
 from taugraph.domains.trial import Termination
 from taugraph.experiments.lines import WIDTH, clip, interval, number, percent, wrap
+from taugraph.experiments.reasons import printable
 from taugraph.experiments.report import Report, TrialFailure
 
 _NAME_WIDTH = 30
 _SHOWN_TASKS = 10
 _ALL_K_UP_TO = 8
+_CUT = "reasons are cut; --json has more of them"
 
 
 def render_report(report: Report) -> str:
     """Return the report as plain lines of at most 80 columns, without a final newline."""
     lines = textwrap.wrap(report.note, WIDTH) if report.note else []
     lines += [*_head(report), *_rate_table(report), *_spread(report)]
-    lines += [*_user_faults(report), *_personas(report), *_failing_tasks(report)]
-    return "\n".join(clip(line, WIDTH) for line in lines)
+    lines += [*_user_faults(report), *_personas(report)]
+    reasons = [*_outages(report), *_failing_tasks(report)]
+    is_cut = any(cell_len(printable(line)) > WIDTH or line.endswith("…") for line in reasons)
+    return "\n".join(clip(line, WIDTH) for line in (*lines, *reasons, *([_CUT] if is_cut else [])))
 
 
 def _head(report: Report) -> Iterator[str]:
@@ -72,6 +76,13 @@ def _spread(report: Report) -> Iterator[str]:
     if report.dropped_parameters:
         first, *more = report.dropped_parameters
         yield from wrap(f"dropped parameters: {first}", *more)
+
+
+def _outages(report: Report) -> Iterator[str]:
+    """Return a line per cause of unscored trials: how many, on whose side, and the last message."""
+    for outage in report.outages:
+        message = f": {' '.join(outage.message.split())}" if outage.message else ""
+        yield f"infra {outage.trials} x {outage.cause} ({outage.actor}){message}"
 
 
 def _user_faults(report: Report) -> Iterator[str]:

@@ -4,8 +4,7 @@ import json
 import logging
 import os
 import re
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +19,7 @@ from pydantic_settings import (
 )
 
 from taugraph.domains.errors import ConfigurationError, UnknownNameError
+from taugraph.experiments.setting_places import CONFIGURATION_FILE, read_file, variable_of
 from taugraph.graphs.context import SimulationContext
 
 DEFAULT_STORE = ".taugraph/results.db"
@@ -31,6 +31,7 @@ HIDDEN = "***"
 _SECRET = re.compile(r"key|token(?!s)|secret|passw|authorization|header|credential|cookie", re.IGNORECASE)
 _PASSWORD_IN_URL = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _OPTIONS = ("agent_options", "user_options")
+_STORED = "the stored experiment"
 
 _LOG = logging.getLogger("taugraph")
 
@@ -42,7 +43,8 @@ class RunSettings(BaseSettings):
 
     model_config = SettingsConfigDict(
         env_prefix="TAUGRAPH_",
-        toml_file="taugraph.toml",
+        env_ignore_empty=True,
+        toml_file=CONFIGURATION_FILE,
         extra="forbid",
         frozen=True,
         use_attribute_docstrings=True,
@@ -61,7 +63,7 @@ class RunSettings(BaseSettings):
     examples: str | None = None
     """Examples of the few-shot strategy: a file, or an experiment's name."""
     agent_timeout_s: float = Field(default=600.0, gt=0)
-    """Seconds one turn of an agent of your own may take."""
+    """Seconds one turn of an agent or user of your own may take."""
     user: str = "demo"
     """Simulated user: demo, PROVIDER:MODEL, human, scripted:FILE, or module:attr."""
     user_options: _Options = Field(default_factory=dict)
@@ -100,6 +102,11 @@ class RunSettings(BaseSettings):
     """LangGraph servers that play the trials: addresses, separated by commas."""
     keep_threads: bool = False
     """Leave the threads of stored trials on the servers."""
+
+    @field_validator("data", "examples", "split", "limit", "max_turns", "max_steps", "max_tool_errors", mode="before")
+    @classmethod
+    def _unset_empty(cls, value: Any) -> Any:
+        return None if value == "" else value  # TOML has no way to write None
 
     @field_validator("tasks", "personas", "server", mode="before")
     @classmethod
@@ -173,9 +180,7 @@ def find_store(given: str | None) -> str:
     if found := given or os.environ.get("TAUGRAPH_STORE"):
         return found
     try:
-        said = tomllib.loads(Path("taugraph.toml").read_text(encoding="utf-8")).get("store")
-    except FileNotFoundError:
-        return DEFAULT_STORE
+        said = read_file().get("store")
     except (OSError, ValueError) as error:
         _LOG.warning("taugraph.toml cannot be read (%s): the store is taken to be %s", error, DEFAULT_STORE)
         return DEFAULT_STORE
@@ -194,18 +199,20 @@ def restored(stored: Mapping[str, Any], **given: Any) -> RunSettings:
     for name in _OPTIONS:
         if given.get(name) is None and HIDDEN in json.dumps(values.get(name)):
             values[name] = _with_secrets(name, values[name])
-    return _build(values)
+    return _build(values, stored=[name for name in stored if given.get(name) is None])
 
 
-def _build(values: dict[str, Any]) -> RunSettings:
+def _build(values: dict[str, Any], *, stored: Collection[str] = ()) -> RunSettings:
     # As text, because pydantic-settings would mix an object with the one of the next source, key by key.
     texts = {name: json.dumps(values[name]) for name in _OPTIONS if isinstance(values.get(name), dict)}
     try:
         return RunSettings(**{**values, **texts})
     except ValidationError as error:
-        raise _explain(error, values) from error
-    except (SettingsError, ValueError, OSError) as error:
-        raise ConfigurationError(f"cannot read the settings: {error}; check taugraph.toml and TAUGRAPH_...") from error
+        raise _explain(error, values, stored) from error
+    except SettingsError as error:
+        raise ConfigurationError(f"cannot read the settings: {error}; correct the environment") from error
+    except (ValueError, OSError) as error:
+        raise ConfigurationError(f"cannot read {CONFIGURATION_FILE}: {error}; correct the file") from error
 
 
 def _with_secrets(name: str, stored: Mapping[str, Any]) -> dict[str, Any]:
@@ -250,20 +257,24 @@ def _is_secret(name: str, value: Any) -> bool:
     return bool(value) and not isinstance(value, int | float) and _SECRET.search(name) is not None
 
 
-def _explain(error: ValidationError, given: Mapping[str, Any]) -> ConfigurationError | UnknownNameError:
+def _explain(
+    error: ValidationError, given: Collection[str], stored: Collection[str]
+) -> ConfigurationError | UnknownNameError:
     first = error.errors(include_url=False)[0]
     name = str(first["loc"][0]) if first["loc"] else "settings"
-    place = _place(name, given)
     if first["type"] == "extra_forbidden":
-        return UnknownNameError("setting", name, RunSettings.model_fields, "taugraph.toml")
+        place = _STORED if name in stored else None if name in given else CONFIGURATION_FILE
+        return UnknownNameError("setting", name, RunSettings.model_fields, place)
     got = "something else" if name in _OPTIONS else repr(first["input"])[:200]
     wanted = str(first["msg"]).replace("Input should be ", "")
-    return ConfigurationError(f"cannot use {name}: got {got}, wanted {wanted}; correct {place}")
+    return ConfigurationError(f"cannot use {name}: got {got}, wanted {wanted}; correct {_place(name, given, stored)}")
 
 
-def _place(name: str, given: Mapping[str, Any]) -> str:
+def _place(name: str, given: Collection[str], stored: Collection[str]) -> str:
     """Return where a value came from, as a person would look for it."""
+    if name in stored:
+        return f"{name} in {_STORED}, or play a new one"
     if name in given:
         return f"--{name.replace('_', '-')}"
-    variable = f"TAUGRAPH_{name.upper()}"
-    return f"{variable} in the environment" if variable in os.environ else f"{name} in taugraph.toml"
+    variable = variable_of(name)
+    return f"{variable} in the environment" if variable else f"{name} in {CONFIGURATION_FILE}"

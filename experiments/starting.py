@@ -8,10 +8,16 @@ from typing import Any
 
 from taugraph.domains.errors import ConfigurationError
 from taugraph.experiments.settings import RunSettings
+from taugraph.graphs.agents.baselines import BASELINES, ORACLE
+from taugraph.graphs.agents.references import parse_reference
 
 DOMAIN_FOLDER = "evals"
 """Folder of the starter's domain."""
 
+PLACEHOLDER = "./agent.py:graph"
+"""Stands for the agent where none was found: a run says that it is missing, rather than play a demonstration."""
+
+_BUILT_IN = ("demo", ORACLE, *BASELINES)
 _TEMPLATES = Path(__file__).with_name("starter")
 
 
@@ -22,12 +28,14 @@ class Started:
     Attributes:
         written: New files.
         left: Files that were there and were left as they are.
-        agent: Reference of the agent in the configuration; `None` if none was found.
+        agent: Reference of the agent for the configuration; `None` if none was found.
+        others: Further graphs of the `langgraph.json` that the agent was found in.
     """
 
     written: tuple[Path, ...]
     left: tuple[Path, ...]
     agent: str | None
+    others: tuple[str, ...]
 
 
 def write_starter(folder: Path, agent: str | None = None) -> Started:
@@ -35,36 +43,42 @@ def write_starter(folder: Path, agent: str | None = None) -> Started:
 
     Args:
         folder: Where the agent is.
-        agent: Its reference; `None` to look for a `langgraph.json`.
+        agent: Its reference, as seen from the folder; `None` to look for a `langgraph.json`.
 
     Raises:
-        ConfigurationError: If something cannot be written.
+        ConfigurationError: If something cannot be written, or the reference has none of the accepted shapes.
     """
-    found = agent or find_agent(folder)
+    if agent is not None and agent.partition(":")[0] not in _BUILT_IN:
+        parse_reference(agent)
+    graphs = graphs_of(folder)
+    found = agent or (graphs[0] if graphs else None)
     texts = {folder / "taugraph.toml": configuration(found)}
     for template in sorted(_TEMPLATES.iterdir()):
         texts[folder / DOMAIN_FOLDER / template.name] = template.read_text(encoding="utf-8")
     written, left = [], []
     for path, text in texts.items():
-        if path.exists():
-            left.append(path)
-            continue
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except FileExistsError:
+            if not path.is_file():
+                raise ConfigurationError(f"cannot write {path}: what stands there is no file; move it away") from None
+            left.append(path)
+            continue
         except OSError as error:
             raise ConfigurationError(f"cannot write {path}: {error}; give a folder that can be written") from error
         written.append(path)
-    return Started(tuple(written), tuple(left), found)
+    return Started(tuple(written), tuple(left), found, () if agent else graphs[1:])
 
 
-def find_agent(folder: Path) -> str | None:
-    """Return the reference of the first graph of a `langgraph.json` in the folder; `None` without one."""
+def graphs_of(folder: Path) -> tuple[str, ...]:
+    """Return a reference for each graph of the folder's `langgraph.json`; nothing where there is none to read."""
     try:
         graphs = json.loads((folder / "langgraph.json").read_text(encoding="utf-8"))["graphs"]
-        return f"./langgraph.json#{next(iter(graphs))}"
-    except (OSError, ValueError, KeyError, TypeError, StopIteration):
-        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()
+    return tuple(f"./langgraph.json#{name}" for name in graphs) if isinstance(graphs, dict) else ()
 
 
 def configuration(agent: str | None) -> str:
@@ -74,15 +88,12 @@ def configuration(agent: str | None) -> str:
 
 def _lines(agent: str | None) -> Iterator[str]:
     yield "# Settings of `taugraph run`; the command line and TAUGRAPH_... in the environment come before them."
-    values = {"domain": f"./{DOMAIN_FOLDER}", "agent": agent}
+    values = {"domain": f"./{DOMAIN_FOLDER}", "agent": agent or PLACEHOLDER}
     for name, field in RunSettings.model_fields.items():
         yield ""
         yield f"# {field.description}"
-        value = values.get(name)
-        if value is not None:
-            yield f"{name} = {json.dumps(value)}"
-        elif name in values:
-            yield f'# {name} = "./agent.py:graph"'
+        if name in values:
+            yield f"{name} = {json.dumps(values[name], ensure_ascii=False)}"
         else:
             yield f"# {name} = {_as_toml(field.get_default(call_default_factory=True))}"
 

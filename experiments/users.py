@@ -18,7 +18,7 @@ from taugraph.experiments.rates import Part, Rate, rate_of
 from taugraph.experiments.slices import Variant, checks_of, clustered, fidelity_of, variants_of
 from taugraph.experiments.store import Experiment, Store
 
-MAY_DIFFER = frozenset({"user", "user_options", "user_strategy", "user_prompt"})
+MAY_DIFFER = frozenset({"user", "user_code", "user_options", "user_strategy", "user_prompt"})
 """Keys of the identity that name the simulated user."""
 
 

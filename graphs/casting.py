@@ -37,8 +37,8 @@ def build_stage(context: SimulationContext, models: ChatModels | None = None, *,
     models = models or ChatModels(context.calls)
     domain = load_domain(context.domain, Path(context.data) if context.data else None)
     domain = in_personas(domain, context.personas)
-    if context.personas and context.user == "demo":
-        _LOG.warning("the demo user talks the same whatever the persona")
+    if context.personas and (context.user == "demo" or context.user.startswith("scripted:")):
+        _LOG.warning("the %s user talks the same whatever the persona", context.user.partition(":")[0])
     protocol = context.rules()
     agent = build_agent(context, domain, models)
     return Stage(domain, agent, build_user(context, protocol, models, is_served=is_served), protocol)

@@ -29,7 +29,7 @@ class SimulationContext(BaseModel):
     examples: str | None = None
     """Examples of the few-shot strategy: a file, or an experiment of the store."""
     agent_timeout_s: float = Field(default=600.0, gt=0)
-    """Seconds one turn of an agent of your own may take."""
+    """Seconds one turn of an agent or user of your own may take."""
     user: str = "demo"
     """Simulated user: demo, PROVIDER:MODEL, human, scripted:FILE, or module:attr."""
     user_options: str = "{}"

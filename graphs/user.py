@@ -117,10 +117,13 @@ def as_seen_by_user(messages: Sequence[AnyMessage], log: Sequence[Mapping[str, A
     """
     seen: list[BaseMessage] = []
     for place, message in enumerate([*messages, None]):
-        own = messages_from_dict([entry["message"] for entry in log if entry["at"] == place and "message" in entry])
+        kept = [entry for entry in log if entry["at"] == place and "message" in entry]
+        own = messages_from_dict([entry["message"] for entry in kept])
         seen += own
         if isinstance(message, HumanMessage):
-            if not any(isinstance(said, AIMessage) and spoken_text(said) for said in own):
+            said = {spoken_text(each) for each in own if isinstance(each, AIMessage)}
+            # Words beside a call may be a thought, and then the words that were sent are others.
+            if message.text.strip() not in said and all(entry["kind"] != "spoken" for entry in kept):
                 seen.append(AIMessage(message.text))
         elif isinstance(message, AIMessage) and (text := delivered_text(message)) is not None:
             seen.append(HumanMessage(text))

@@ -320,7 +320,7 @@ def test_a_file_that_cannot_be_replayed_is_one_line_and_no_experiment(case: str)
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("trial = 1", "no setting named 'trial'"), ("trials =", "cannot read the settings: .* check taugraph.toml")],
+    [("trial = 1", "no setting named 'trial'"), ("trials =", "cannot read taugraph.toml: .*; correct the file")],
 )
 def test_a_file_of_settings_that_is_wrong_is_one_line(text: str, message: str) -> None:
     Path("taugraph.toml").write_text(text)

@@ -54,7 +54,7 @@ def build_user(
             f"--user-strategy {context.user_strategy} is for chat models, and --user is {reference!r}; leave it out"
         )
     if is_code:
-        return build_own_user(reference, protocol, options)
+        return build_own_user(reference, protocol, options, timeout_s=context.agent_timeout_s)
     refuse_options("user", reference, options)
     if reference == "human":
         return InterruptingUser() if is_served else HumanUser()

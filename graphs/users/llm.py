@@ -4,6 +4,7 @@ It stops by calling `end_conversation`, a tool only it has, so that nothing it s
 accident. Where the protocol stops on a token, it is told the token instead.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -41,12 +42,14 @@ END_TOOL: dict[str, Any] = {
 GREETING = "Hello, how can I help you today?"
 """What the user reads before its first words; it is no part of the transcript."""
 
+_SPEAKING = ("end_conversation", "say")
 _NUDGE = "(You said nothing. Say your next words to the agent, or end the conversation.)"
 
 
 # Read once, here: a turn is taken on the event loop, which must not wait for a file.
+_TEXT = Path(__file__).with_name("llm.md").read_text(encoding="utf-8")
 _TEMPLATE = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False).from_string(
-    Path(__file__).with_name("llm.md").read_text(encoding="utf-8")
+    _TEXT
 )
 
 
@@ -58,6 +61,8 @@ class LlmUser:
     """Whether it answers by the tool `say`, thought first."""
     speaking_tools: Sequence[dict[str, Any]] = (END_TOOL,)
     """Tools by which it speaks or hangs up."""
+    instructions = "\n".join([_TEXT, GREETING, _NUDGE, json.dumps(END_TOOL)])
+    """Everything that this strategy tells a model, before the scenario is put in."""
 
     def __init__(
         self, reference: str, model: BaseChatModel, settings: CallSettings, *, stops_on_token: bool = False
@@ -90,10 +95,10 @@ class LlmUser:
             RejectedError: If it refuses the conversation.
         """
         prompt = [*self.prompt(view), *more]
-        turn = self.read(await self.ask(prompt, view, attempt=attempt))
+        turn = self.read(await self.ask(prompt, view, attempt=attempt), view)
         if turn.text or turn.stops or _uses_tools(turn):
             return turn
-        again = self.read(await self.ask([*prompt, HumanMessage(_NUDGE)], view, attempt=attempt + 1))
+        again = self.read(await self.ask([*prompt, HumanMessage(_NUDGE)], view, attempt=attempt + 1), view)
         return replace(again, usage=add_usage(turn.usage, again.usage), notes={**turn.notes, **again.notes})
 
     def prompt(self, view: UserView) -> list[BaseMessage]:
@@ -107,9 +112,13 @@ class LlmUser:
         )
         return [SystemMessage(told), HumanMessage(GREETING), *view.messages]
 
-    def read(self, answer: Answer) -> UserTurn:
-        """Return the turn that an answer of the model is."""
-        return replace(as_turn(answer.message), notes=answer.notes)
+    def read(self, answer: Answer, view: UserView) -> UserTurn:
+        """Return the turn that an answer of the model is; calls of tools are dropped where it has none."""
+        turn = as_turn(answer.message)
+        if turn.message is not None and not view.tools:
+            spoken = turn.message.model_copy(update={"tool_calls": [], "invalid_tool_calls": []})
+            turn = replace(turn, message=spoken if turn.text else None)
+        return replace(turn, notes=answer.notes)
 
     async def ask(
         self,
@@ -154,11 +163,22 @@ def as_turn(reply: AIMessage) -> UserTurn:
     ends = [call for call in reply.tool_calls if call["name"] == "end_conversation"]
     if ends and not text:
         text = str(ends[0]["args"].get("last_words") or "").strip()
-    stops = bool(ends) or any(call["name"] == "end_conversation" for call in reply.invalid_tool_calls)
-    calls = [call for call in reply.tool_calls if call["name"] != "end_conversation"]
-    unreadable = [call for call in reply.invalid_tool_calls if call["name"] != "end_conversation"]
-    message = reply.model_copy(update={"tool_calls": calls, "invalid_tool_calls": unreadable})
-    return UserTurn(text, stops, usage_of(reply), message)
+    message = without_speaking(reply)
+    # A thought that led to nothing but hanging up does not go back: providers refuse one that nothing follows.
+    is_more = bool(spoken_text(reply)) or has_calls(message)
+    return UserTurn(text, hangs_up(reply), usage_of(reply), message if is_more else None)
+
+
+def hangs_up(reply: AIMessage) -> bool:
+    """Tell whether a message calls `end_conversation`, readable or not."""
+    return any(call["name"] == "end_conversation" for call in [*reply.tool_calls, *reply.invalid_tool_calls])
+
+
+def without_speaking(reply: AIMessage) -> AIMessage:
+    """Return a message without the calls by which a user speaks or hangs up."""
+    calls = [call for call in reply.tool_calls if call["name"] not in _SPEAKING]
+    unreadable = [call for call in reply.invalid_tool_calls if call["name"] not in _SPEAKING]
+    return reply.model_copy(update={"tool_calls": calls, "invalid_tool_calls": unreadable})
 
 
 def system_prompt(

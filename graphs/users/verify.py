@@ -5,6 +5,7 @@ conversation: history holds what was sent, drafts and verdicts go to the side lo
 up is judged too: nothing that a user says can spoil a trial as much.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +13,12 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.tools import BaseTool
 
 from taugraph.domains.protocol import STOP_TOKEN
 from taugraph.domains.trial import Usage
 from taugraph.graphs.calling import Answer
-from taugraph.graphs.delivery import spoken_text
+from taugraph.graphs.delivery import has_calls, spoken_text
 from taugraph.graphs.usage import add_usage, usage_of
 from taugraph.graphs.user import UserTurn, UserView
 from taugraph.graphs.users.llm import LlmUser
@@ -44,14 +46,17 @@ MOST_DRAFTS = 3
 
 _WORDS = {"true": True, "yes": True, "satisfactory": True, "false": False, "no": False, "unsatisfactory": False}
 _TEMPLATES = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
-_JUDGE = _TEMPLATES.from_string(Path(__file__).with_name("judge.md").read_text(encoding="utf-8"))
-_REWRITE = _TEMPLATES.from_string(Path(__file__).with_name("rewrite.md").read_text(encoding="utf-8"))
+_JUDGE_TEXT = Path(__file__).with_name("judge.md").read_text(encoding="utf-8")
+_REWRITE_TEXT = Path(__file__).with_name("rewrite.md").read_text(encoding="utf-8")
+_JUDGE = _TEMPLATES.from_string(_JUDGE_TEXT)
+_REWRITE = _TEMPLATES.from_string(_REWRITE_TEXT)
 
 
 class VerifyUser(LlmUser):
     """A chat model whose drafts are judged, and written anew where they are rejected."""
 
     strategy = "verify"
+    instructions = "\n".join([LlmUser.instructions, _JUDGE_TEXT, json.dumps(JUDGE_TOOL)])
 
     async def speak(self, view: UserView) -> UserTurn:
         """Return the first draft that is found satisfactory, or the last of them, unverified.
@@ -84,7 +89,7 @@ class VerifyUser(LlmUser):
 
     async def another(self, view: UserView, rejected: UserTurn, reason: str, attempt: int) -> UserTurn:
         """Return the next draft: here one that knows nothing of those before."""
-        return await self.draft(view, attempt=attempt)
+        return _unless_silent(await self.draft(view, attempt=attempt), rejected)
 
     async def judge(self, view: UserView, draft: UserTurn, attempt: int) -> tuple[bool | None, str, Answer]:
         """Return whether the draft may be sent, why not, and the judge's answer; `None` for an unreadable verdict.
@@ -108,18 +113,24 @@ class ReflectionUser(VerifyUser):
     """A chat model whose rejected drafts are thought over and rewritten."""
 
     strategy = "reflection"
+    instructions = "\n".join([VerifyUser.instructions, _REWRITE_TEXT, json.dumps(SAY_TOOL)])
 
     async def another(self, view: UserView, rejected: UserTurn, reason: str, attempt: int) -> UserTurn:
         """Return the next draft: the first as it comes, then the rejected one rewritten."""
         if attempt == 0:
             return await self.draft(view)
         told = _REWRITE.render(draft=as_line(rejected), reason=reason)
-        tools = [SAY_TOOL, *view.tools]
+        tools: list[BaseTool | dict[str, Any]] = [SAY_TOOL, *view.tools]
         answer = await self.ask([*self.prompt(view), HumanMessage(told)], view, attempt=attempt, tools=tools)
-        turn = replace(said_turn(answer.message), notes=answer.notes)
-        if turn.text or turn.stops or turn.message is not None:
-            return turn
-        return replace(rejected, usage=turn.usage, aside=turn.aside, notes=turn.notes)
+        turn = replace(said_turn(answer.message, device=bool(view.tools)), notes=answer.notes)
+        return _unless_silent(turn, rejected)
+
+
+def _unless_silent(turn: UserTurn, rejected: UserTurn) -> UserTurn:
+    """Return the turn, or where it says and does nothing the rejected one: it is better than ending the trial."""
+    if turn.text or turn.stops or (turn.message is not None and has_calls(turn.message)):
+        return turn
+    return replace(rejected, usage=turn.usage, aside=turn.aside, notes=turn.notes)
 
 
 def read_verdict(message: AIMessage) -> tuple[bool | None, str]:

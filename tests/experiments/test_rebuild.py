@@ -1,6 +1,7 @@
 """A stored trial opens with its full history, whatever happened in it."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,16 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from taugraph.domains.domain import load_domain
+from taugraph.domains.errors import ModelCallError
 from taugraph.domains.protocol import STRICT, find_protocol
+from taugraph.domains.task import InitialState
 from taugraph.domains.trial import Trial
 from taugraph.experiments.play import Player
 from taugraph.experiments.rebuild import rebuild
 from taugraph.graphs.agent import AgentTurn, AgentView
 from taugraph.graphs.agents.demo import DemoAgent
+from taugraph.graphs.boundary import DeadlineError
+from taugraph.graphs.calling import RejectedError
 from taugraph.graphs.simulation import build_simulation
 from taugraph.graphs.stage import Stage
 from taugraph.graphs.user import UserTurn
@@ -78,7 +83,10 @@ class Scripted:
 
     async def reply(self, view: AgentView) -> Any:
         self._said += 1
-        return self._next(AIMessage("Go on."))
+        turn = self._next(AIMessage("Go on."))
+        if isinstance(turn, AIMessage) and not turn.text:
+            self._said -= 1  # it is asked again, and answers the same
+        return turn
 
     async def speak(self, view: Any) -> Any:
         self._said += 1
@@ -114,6 +122,13 @@ OWN = AgentTurn(
             (UserTurn("Hello.", aside=[{"kind": "thought", "text": "hm"}]), UserTurn("Thanks.", stops=True)),
             "user_stop",
         ),
+        ((AIMessage("Hi."), AIMessage("")), (UserTurn("Hello."),), "agent_error"),
+        ((AIMessage("Hi."), RejectedError("too long")), (UserTurn("Hello."),), "agent_error"),
+        ((AIMessage("Hi."), DeadlineError("too slow")), (UserTurn("Hello."),), "agent_error"),
+        ((AIMessage("Hi."),), (UserTurn("Hello."), UserTurn("")), "user_error"),
+        ((AIMessage("Hi."), ModelCallError("agent", "rate_limit", "busy")), (UserTurn("Hello."),), "infrastructure"),
+        ((AIMessage("Hi."),), (UserTurn("Hello."), ModelCallError("user", "timeout", "slow")), "infrastructure"),
+        ((), (ModelCallError("user", "timeout", "slow"),), "infrastructure"),
     ],
 )
 async def test_every_way_a_trial_ends_is_rebuilt(
@@ -127,6 +142,39 @@ async def test_every_way_a_trial_ends_is_rebuilt(
     found = await rebuild(trial, domain, rules, saver, experiment="x")
     assert found.differs == ()
     assert [entry["kind"] for entry in found.trial.user_log] == [entry["kind"] for entry in trial.user_log]
+    kinds = [each.failure and (each.failure.kind, each.failure.actor) for each in (trial, found.trial)]
+    assert kinds[0] == kinds[1]
+    if trial.termination.value == "infrastructure":
+        assert (trial.failure and trial.failure.message) == (found.trial.failure and found.trial.failure.message)
+
+
+async def test_a_task_that_begins_in_the_middle_of_a_conversation_is_rebuilt(saver: AsyncSqliteSaver) -> None:
+    airline = load_domain("airline")
+    said = ({"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hello, how can I help?"})
+    for messages in (said, said[:1]):
+        task = airline.task("cancel-within-a-day").model_copy(update={"initial": InitialState(messages=messages)})
+        domain = replace(airline, tasks=[task])
+        stage = Stage(domain, DemoAgent("demo:0", domain), DemoUser(), STRICT)
+        trial = await Player(stage).play(task.id, 0, 0)
+        stage.close()
+        assert trial.messages[0]["data"]["content"] == "Hello."
+        found = await rebuild(trial, domain, STRICT, saver, experiment=f"begins-{len(messages)}")
+        assert found.differs == ()
+
+
+async def test_a_history_that_is_there_is_kept_with_its_forks(saver: AsyncSqliteSaver) -> None:
+    domain, [trial] = await demo_trials("airline", 1)
+    first = await rebuild(trial, domain, STRICT, saver, experiment="x")
+    config: RunnableConfig = {"configurable": {"thread_id": first.thread_id}}
+    graph = build_simulation().copy(update={"checkpointer": saver})
+    early = [snapshot async for snapshot in graph.aget_state_history(config)][-3]
+    await graph.aupdate_state(early.config, {"notes": {"forked": True}}, as_node="user")
+    again = await rebuild(trial, domain, STRICT, saver, experiment="x")
+    assert (again.differs, again.trial.reward) == ((), trial.reward)
+    assert (await graph.aget_state(config)).values["notes"] == {"forked": True}
+    other = trial.model_copy(update={"messages": trial.messages[:-1]})
+    assert (await rebuild(other, domain, STRICT, saver, experiment="x")).differs
+    assert (await graph.aget_state(config)).values["notes"] == trial.notes
 
 
 async def test_what_cannot_be_rebuilt_is_said(saver: AsyncSqliteSaver) -> None:

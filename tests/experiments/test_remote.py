@@ -104,7 +104,7 @@ async def test_threads_stay_where_they_are_wanted(serve: Callable[..., LangGraph
 
 async def test_more_than_a_hundred_trials_are_in_flight_on_one_server(serve: Callable[..., LangGraphFake]) -> None:
     server = serve(lambda asked: Ending(played(asked), until=lambda: server.peak == 150))
-    async with player_on(server.url, silence_s=20.0) as player, asyncio.timeout(30):
+    async with player_on(server.url, silence_s=60.0) as player, asyncio.timeout(90):
         kept = await play_grid(player, places=[("a", trial) for trial in range(150)], concurrency=150)
     assert server.peak == 150
     assert {trial.outcome for trial in kept} == {"passed"}
@@ -259,9 +259,15 @@ async def test_an_answer_that_no_server_of_ours_gives_leaves_the_trial_unscored(
 async def test_a_trial_under_way_from_before_is_waited_for_and_not_started_again(
     serve: Callable[..., LangGraphFake],
 ) -> None:
-    server = serve(lambda asked: Ending(played(asked), after_s=0.5))
-    async with player_on(server.url) as before, player_on(server.url) as after:
-        first, second = asyncio.create_task(before.play("a", 0, 7)), asyncio.create_task(after.play("a", 0, 7))
+    goes_on = False
+    server = serve(lambda asked: Ending(played(asked), until=lambda: goes_on))
+    async with player_on(server.url) as before, player_on(server.url) as after, asyncio.timeout(30):
+        first = asyncio.create_task(before.play("a", 0, 7))
+        while not server.started:
+            await asyncio.sleep(0.01)
+        second = asyncio.create_task(after.play("a", 0, 7))
+        await asyncio.sleep(0.2)
+        goes_on = True
         assert [(await task).outcome for task in (first, second)] == ["passed", "passed"]
     assert server.started == {("a", 0): 1}
 

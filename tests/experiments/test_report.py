@@ -120,7 +120,16 @@ def test_json_has_the_promised_shape_in_the_promised_order() -> None:
     assert list(shown) == [
         *("experiment", "domain", "agent", "user", "protocol", "kind", "privileged", "tasks", "trials"),
         *("floors", "counts"),
-        *("pass_hat_k", "pass_at_k", "rerun", "flip_share", "pairwise_disagreement", "icc", "infrastructure_bounds"),
+        *(
+            "pass_hat_k",
+            "pass_at_k",
+            "rerun",
+            "flip_share",
+            "pairwise_disagreement",
+            "icc",
+            "infrastructure_bounds",
+            "outages",
+        ),
         *("terminations", "failures", "tasks_table", "usage", "duration_s", "scoring_version", "package_version"),
         *("fingerprint", "note", "user_faults", "personas", "dropped_parameters"),
     ]
@@ -332,10 +341,11 @@ def test_failing_tasks_are_listed_worst_first_with_their_first_reason() -> None:
     report = build_report(
         identity=identity(3), planned=grid(["fine", "cancel-refused", "book"], 2), trials=trials, unscored=[]
     )
-    assert render_report(report).splitlines()[-3:] == [
+    assert render_report(report).splitlines()[-4:] == [
         "ended · user_stop 4 · max_steps 2",
         'book           0/2  max_steps, database_matches_goal: reservations ["ABC123"].s…',
         'cancel-refused 1/2  database_matches_goal: reservations ["ABC123"].status expec…',
+        "reasons are cut; --json has more of them",
     ]
 
 
@@ -398,7 +408,7 @@ def test_no_name_makes_a_line_wide_or_breaks_it(name: str) -> None:
     lines = render_report(report).split("\n")
     assert max(map(cell_len, lines)) <= 80
     assert all(line.isprintable() for line in lines)
-    assert " 0/1  database_matches_goal: reservations" in lines[-1]
+    assert " 0/1  database_matches_goal: reservations" in lines[-2]
 
 
 @given(st.dictionaries(st.text(max_size=120), st.text("pfi-", min_size=3, max_size=3), max_size=6), st.text())

@@ -16,11 +16,11 @@ from support.tiny_airline import PASSWORD, Place, TinyAirlineScript, write_tiny_
 from taugraph.domains.domain import load_domain
 from taugraph.domains.errors import ConfigurationError, StoreError, TaskInvalidError, UnknownNameError
 from taugraph.domains.trial import Termination, Trial
-from taugraph.experiments import plan
 from taugraph.experiments.run import Run, as_counted, keeper, new_name, report_on, resume_run, start_run
 from taugraph.experiments.schedule import in_rounds
 from taugraph.experiments.settings import load_settings
 from taugraph.experiments.store import Store, open_store
+from taugraph.graphs.users.demo import DemoUser
 
 TASKS, TRIALS = 6, 4
 GRID = set(in_rounds([str(index) for index in range(TASKS)], TRIALS))
@@ -222,7 +222,7 @@ def test_a_resume_under_a_changed_user_prompt_is_refused(
     data: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     demo(data, store)._stage.close()
-    monkeypatch.setattr(plan, "_user_prompts", lambda: "Be kind.")
+    monkeypatch.setattr(DemoUser, "instructions", "Be kind.", raising=False)
     with pytest.raises(ConfigurationError, match="user_prompt: was"):
         resume_run("x", store)
 

@@ -80,7 +80,7 @@ def test_an_unknown_key_in_the_file_is_named_with_the_nearest_known_one() -> Non
 @pytest.mark.parametrize("content", [b"trials = = 5", b"trials = 5\ntrials = 6", b"\xff\xfe"])
 def test_a_file_that_is_no_toml_is_one_clear_error(content: bytes) -> None:
     Path("taugraph.toml").write_bytes(content)
-    with pytest.raises(ConfigurationError, match=r"cannot read the settings: .* check taugraph.toml"):
+    with pytest.raises(ConfigurationError, match=r"cannot read taugraph\.toml: .*; correct the file"):
         load_settings()
 
 
@@ -103,6 +103,26 @@ def test_a_value_out_of_range_names_the_option_what_came_and_what_was_wanted(nam
     option = name.replace("_", "-")
     with pytest.raises(ConfigurationError, match=f"cannot use {name}: got .*{value}.*, wanted .* correct --{option}"):
         load_settings(**{name: value})
+
+
+def test_an_empty_text_means_unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    optional = [name for name, field in RunSettings.model_fields.items() if field.get_default() is None]
+    unset = {name for name in optional if not RunSettings.model_fields[name].default_factory}
+    assert unset == {"data", "examples", "split", "limit", "max_turns", "max_steps", "max_tool_errors"}
+    write_toml("".join(f'{name} = ""\n' for name in unset))
+    assert {getattr(load_settings(), name) for name in unset} == {None}
+    write_toml("trials = 5\n")
+    monkeypatch.setenv("TAUGRAPH_TRIALS", "")
+    assert load_settings().trials == 5
+
+
+def test_a_stored_value_that_no_longer_fits_is_not_blamed_on_an_option() -> None:
+    with pytest.raises(ConfigurationError, match="correct trials in the stored experiment"):
+        restored({"trials": 0}, concurrency=2)
+    with pytest.raises(UnknownNameError, match=r"no setting named 'gone' \(in the stored experiment\)"):
+        restored({"gone": 0})
+    with pytest.raises(ConfigurationError, match="correct --concurrency"):
+        restored({"concurrency": 2}, concurrency=0)
 
 
 def test_a_date_in_options_is_refused_because_models_take_json() -> None:

@@ -17,7 +17,10 @@ from typer.testing import CliRunner
 
 from taugraph.cli import app
 from taugraph.domains.domain import load_domain
+from taugraph.domains.errors import ConfigurationError
 from taugraph.domains.protocol import STOP_TOKEN, STRICT
+from taugraph.experiments.run import resume_run, start_run
+from taugraph.experiments.settings import load_settings
 from taugraph.experiments.store import open_store
 from taugraph.graphs.calling import CallSettings
 from taugraph.graphs.stage import Stage
@@ -180,6 +183,20 @@ def test_u11_a_run_cannot_go_on_with_another_user(tmp_path: Path, monkeypatch: p
         resumed = run("resume", "unfinished", "--user-options", other)
     assert resumed.exit_code == 2
     assert "user_options: was" in resumed.stderr
+
+
+@pytest.mark.parametrize("changed", [{"user": "openai:other"}, {"user_strategy": "react"}])
+def test_u11_another_model_or_strategy_is_refused_by_its_name(
+    changed: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "test")
+    settings = load_settings(agent="noop", user="openai:scripted", tasks=(CANCEL,), trials=1)
+    with open_store("results.db") as store:
+        start_run(settings, store, "x")
+        resume_run("x", store)
+        with pytest.raises(ConfigurationError, match=rf"other conditions \(.*\b{next(iter(changed))}: was"):
+            resume_run("x", store, **changed)
 
 
 async def test_u12_a_user_that_starts_over_after_its_goal_is_reached_is_a_user_fault(set_stage: SetStage) -> None:

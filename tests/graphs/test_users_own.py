@@ -1,26 +1,22 @@
-"""Users that are no model: a person, a script, and code of one's own."""
+"""Users that are code of one's own: whatever they do, the trial ends as it should."""
 
-import json
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from acting import CANCEL, HELLO, REFUND, cancel, play, said
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command
-from typer.testing import CliRunner
+from acting import HELLO, REFUND, cancel, play, said
 
-from taugraph.cli import app
-from taugraph.domains.errors import ConfigurationError, DataError
-from taugraph.graphs.casting import build_stage, stage_for
+from taugraph.domains.errors import ConfigurationError
+from taugraph.experiments.run import resume_run, start_run
+from taugraph.experiments.settings import load_settings
+from taugraph.experiments.store import open_store
+from taugraph.graphs.casting import build_stage
 from taugraph.graphs.context import SimulationContext
-from taugraph.graphs.simulation import build_simulation
 from taugraph.graphs.stage import Stage
-from taugraph.graphs.users.human import HumanUser, InterruptingUser
-from taugraph.graphs.users.scripted import load_script
+from taugraph.graphs.user import UserTurn
+from taugraph.graphs.users.human import HumanUser
 
 SetStage = Callable[..., Stage]
 
@@ -35,93 +31,20 @@ def words(state: dict[str, Any]) -> list[str]:
     return [text for kind, text in said(state) if kind == "human"]
 
 
-async def test_a_person_reads_the_scenario_and_the_agent_s_words_and_types(set_stage: SetStage) -> None:
-    typed, shown = iter(["", f" {HELLO} ", "/stop"]), list[str]()
-    human = HumanUser(lambda: next(typed), shown.append)
-    state = await play(set_stage([cancel(), REFUND], human))
-    assert (words(state), state["reward"]) == ([HELLO], 1.0)
-    assert "You play a customer." in shown[0]
-    assert "hang up" in shown[1]
-    assert shown[2] == f"\nagent: {REFUND}"
-
-
 async def test_the_end_of_the_input_hangs_up(set_stage: SetStage) -> None:
     lines = iter([HELLO, None])
     state = await play(set_stage([cancel(), REFUND], HumanUser(lambda: next(lines), lambda text: None)))
     assert state["termination"] == "user_stop"
 
 
-def test_a_person_needs_a_terminal() -> None:
-    ended = CliRunner().invoke(app, ["run", "airline", "--user", "human"])
-    assert (ended.exit_code, "needs a terminal to type at" in ended.stderr) == (2, True)
-
-
-async def test_where_the_graph_is_served_a_person_is_asked_by_an_interrupt(set_stage: SetStage) -> None:
-    graph = build_simulation(set_stage([cancel(), REFUND], InterruptingUser())).copy(
-        update={"checkpointer": InMemorySaver()}
-    )
-    config: RunnableConfig = {"configurable": {"thread_id": "t"}}
-    start: Any = {"task_id": CANCEL}
-    asked = await graph.ainvoke(start, config)
-    [question] = asked["__interrupt__"]
-    assert (question.value["agent_said"], "cancel" in question.value["you_play"].lower()) == (None, True)
-    asked = await graph.ainvoke(Command(resume=HELLO), config)
-    assert asked["__interrupt__"][0].value["agent_said"] == REFUND
-    ended = await graph.ainvoke(Command(resume={"text": "Thanks.", "stop": True}), config)
-    assert (ended["termination"], ended["reward"]) == ("user_stop", 1.0)
-
-
-async def test_a_run_resumed_with_nonsense_is_the_user_s_error(set_stage: SetStage) -> None:
-    graph = build_simulation(set_stage(["Hi."], InterruptingUser())).copy(update={"checkpointer": InMemorySaver()})
-    config: RunnableConfig = {"configurable": {"thread_id": "t"}}
-    start: Any = {"task_id": CANCEL}
-    await graph.ainvoke(start, config)
-    ended = await graph.ainvoke(Command(resume=7), config)
-    assert ended["termination"] == "user_error"
-
-
-def test_the_server_asks_a_person_by_an_interrupt_and_the_command_line_at_the_terminal() -> None:
-    assert isinstance(stage_for(SimulationContext(user="human")).user, InterruptingUser)
-
-
-async def test_a_script_says_the_lines_of_its_task_and_hangs_up(set_stage: SetStage) -> None:
-    Path("lines.yaml").write_text(f"{CANCEL}: ['{HELLO}', {{text: Thanks., stop: true}}]\n'*': [Hello]\n")
-    state = await play(set_stage([cancel(), REFUND], load_script("scripted:lines.yaml", Path("lines.yaml"))))
-    assert (words(state), state["reward"]) == ([HELLO, "Thanks."], 1.0)
-
-
-def test_a_script_serves_variants_and_tasks_it_does_not_name() -> None:
-    Path("lines.json").write_text(json.dumps({CANCEL: [HELLO], "*": ["Hello.", {"stop": True}]}))
-    words = ("run", "airline", "--limit", "2", "-k", "1", "--agent", "noop", "--user", "scripted:lines.json")
-    ended = CliRunner().invoke(app, [*words, "--personas", "terse", "--json"])
-    assert ended.exit_code == 0, ended.output
-    assert json.loads(ended.stdout)["counts"] == {"passed": 0, "failed": 2, "unscored": 0, "planned": 2}
-
-
-async def test_a_script_without_lines_for_a_task_fails_that_trial_and_says_so(set_stage: SetStage) -> None:
-    Path("lines.yaml").write_text("other: [Hello]\n")
-    state = await play(set_stage(["Hi."], load_script("scripted:lines.yaml", Path("lines.yaml"))))
-    assert state["termination"] == "user_error"
-    assert f"no lines for task '{CANCEL}'" in state["failure"]["message"]
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("[]", "task id, or"),
-        ("x: Hello", "record x: got 'Hello', wanted a list of lines"),
-        ("x: [3]", "record x, field line 1: got 3"),
-        ("x: [{text: Hi, stopp: true}]", "field line 1"),
-        ("x: [a\n", "valid YAML"),
-    ],
-)
-def test_a_bad_script_is_refused_with_its_place(text: str, complaint: str) -> None:
-    Path("lines.yaml").write_text(text)
-    with pytest.raises(DataError, match=complaint):
-        load_script("scripted:lines.yaml", Path("lines.yaml"))
-
-
 OWN = """
+    import asyncio
+    import time
+
+    from langchain_core.messages import AIMessage, HumanMessage
+    from langgraph.errors import GraphInterrupt
+    from langgraph.graph import START, MessagesState, StateGraph
+
     from taugraph.graphs.user import UserTurn
 
 
@@ -149,23 +72,168 @@ OWN = """
 
     def wants(database):
         return None
+
+
+    def wants_two(view, mood):
+        return None
+
+
+    def broken(protocol):
+        return {}["no such key"]
+
+
+    def ends(options):
+        raise SystemExit(3)
+
+
+    def empty():
+        return None
+
+
+    async def late():
+        return Mine(None)
+
+
+    class Options:
+        def __init__(self, options, *others, **more):
+            self.words = options["words"]
+
+        async def speak(self, view):
+            return UserTurn("", stops=True) if view.messages else UserTurn(self.words)
+
+
+    class Graph(Options):
+        def __init__(self, protocol):
+            builder = StateGraph(MessagesState)
+            builder.add_node("say", lambda state: {"messages": [AIMessage("Hello.")]})
+            builder.add_edge(START, "say")
+            self.graph = builder.compile()
+
+        async def speak(self, view):
+            said = await self.graph.ainvoke({"messages": list(view.messages)})
+            return UserTurn(said["messages"][-1].text, stops=bool(view.messages))
+
+
+    def exits(view):
+        raise SystemExit(3)
+
+
+    async def interrupts(view):
+        raise GraphInterrupt
+
+
+    async def hangs(view):
+        await asyncio.sleep(60)
+
+
+    def hangs_deaf(view):
+        time.sleep(4)
+
+
+    def aside(view):
+        return UserTurn("Hi", aside=[3])
+
+
+    def called(view):
+        return UserTurn("Hi", aside=[{"kind": "called", "message": {}}])
+
+
+    def notes(view):
+        return UserTurn("Hi", notes=None)
+
+
+    def usage(view):
+        return UserTurn("Hi", usage={"calls": 1})
+
+
+    def stops(view):
+        return UserTurn("Hi", stops="no")
+
+
+    def message(view):
+        return UserTurn("Hi", message=HumanMessage("Hi"))
+
+
+    def number(view):
+        return 3
 """
 
 
-@pytest.mark.parametrize("name", ["Mine", "user", "words", "slow"])
+@pytest.mark.parametrize("name", ["Mine", "user", "words", "slow", "Graph"])
 async def test_code_of_one_s_own_plays_the_user(name: str, set_stage: SetStage) -> None:
     Path("mine.py").write_text(textwrap.dedent(OWN))
     built = build_stage(SimulationContext(user=f"./mine.py:{name}"))
     state = await play(set_stage(["Yes?"], built.user))
     built.close()
     assert state["termination"] == "user_stop"
-    assert words(state)[0] in ("Hello from Mine.", "And then?")
+    assert words(state)[0] in ("Hello from Mine.", "And then?", "Hello.")
+
+
+async def test_code_of_one_s_own_is_given_its_options(set_stage: SetStage) -> None:
+    Path("mine.py").write_text(textwrap.dedent(OWN))
+    built = build_stage(SimulationContext(user="./mine.py:Options", user_options='{"words": "Hello there."}'))
+    state = await play(set_stage(["Yes?"], built.user))
+    built.close()
+    assert words(state) == ["Hello there."]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("exits", "tried to end the process"),
+        ("interrupts", "tried to interrupt the trial"),
+        ("hangs", "took more than 0.2 seconds"),
+        ("hangs_deaf", "took more than 0.2 seconds"),
+        ("aside", "returned 3 aside, wanted a kind: thought, draft, verdict"),
+        ("called", "aside, wanted a kind"),
+        ("notes", "returned NoneType as 'notes' of its turn, wanted Mapping"),
+        ("usage", "returned dict as 'usage' of its turn, wanted Usage"),
+        ("stops", "returned str as 'stops' of its turn, wanted bool"),
+        ("message", "returned a HumanMessage, wanted an AIMessage"),
+        ("number", "returned int, wanted a UserTurn"),
+    ],
+)
+async def test_whatever_code_of_one_s_own_does_is_the_user_s_error(
+    name: str, message: str, set_stage: SetStage
+) -> None:
+    Path("mine.py").write_text(textwrap.dedent(OWN))
+    built = build_stage(SimulationContext(user=f"./mine.py:{name}", agent_timeout_s=0.2))
+    state = await play(set_stage(["Yes?"], built.user))
+    built.close()
+    assert (state["termination"], state["reward"]) == ("user_error", 0.0)
+    assert message in state["failure"]["message"]
+
+
+async def test_notes_that_no_checkpoint_holds_are_kept_as_text(set_stage: SetStage) -> None:
+    turn = UserTurn(HELLO, notes={"big": 2**80}, aside=[{"kind": "thought", "text": "\ud800"}])
+    state = await play(set_stage([cancel(), REFUND], [turn, UserTurn("", stops=True)]))
+    assert (state["notes"], state["reward"]) == ({"big": str(2**80)}, 1.0)
+    assert state["user_log"] == [{"at": 0, "kind": "thought", "text": "?"}]
+
+
+def test_a_run_cannot_go_on_with_other_code_or_other_lines() -> None:
+    for user, file, before, after in (
+        ("./mine.py:words", "mine.py", textwrap.dedent(OWN), textwrap.dedent(OWN).replace("then", "now")),
+        ("scripted:lines.yaml", "lines.yaml", "'*': [Hello]", "'*': [Goodbye]"),
+    ):
+        Path(file).write_text(before)
+        name = file.partition(".")[0]
+        with open_store("results.db") as store:
+            start_run(load_settings(user=user, agent="noop", limit=1, trials=1), store, name)
+            Path(file).write_text(after)
+            with pytest.raises(ConfigurationError, match=r"other conditions \(user_code: was"):
+                resume_run(name, store)
 
 
 @pytest.mark.parametrize(
     ("reference", "complaint"),
     [
         ("./mine.py:nothing", "it is a int; wanted an object with `async speak"),
+        ("./mine.py:wants_two", "it wants 'view', and can be given protocol and options"),
+        ("./mine.py:broken", "making it failed: KeyError: 'no such key'"),
+        ("./mine.py:ends", "making it failed: SystemExit: 3"),
+        ("./mine.py:empty", "it made a NoneType"),
+        ("./mine.py:late", "it made a coroutine"),
         ("./mine.py:missing", "--user './mine.py:missing'"),
         ("./gone.py:user", "--user './gone.py:user'"),
         ("http://127.0.0.1:1#x", "a user is module:attr or ./file.py:attr"),

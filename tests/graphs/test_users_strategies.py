@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from acting import BYE, HELLO, REFUND, call, calls, cancel, play, said
+from acting import BYE, HELLO, REFUND, ScriptedAgent, call, calls, cancel, play, said
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from support.openai_server import OpenAIServer, Reply, ToolCall
@@ -87,11 +87,69 @@ async def test_u3_only_the_reply_of_a_user_that_thinks_leaves_it(set_stage: SetS
         ("Thought: I only think.", "I only think.", ""),
         ("Just words, no markers.", "", "Just words, no markers."),
         ("My response: a long one", "", "My response: a long one"),
+        ("Thought: hide my income User Response: My id is x7", "hide my income", "My id is x7"),
         ("", "", ""),
     ],
 )
 def test_u3_thought_and_reply_are_told_apart_by_their_markers(text: str, thought: str, reply: str) -> None:
     assert split_thought(text) == (thought, reply)
+
+
+def unreadable(name: str, text: str) -> AIMessage:
+    broken = {"name": name, "args": "{broken", "id": "c9", "error": None, "type": "invalid_tool_call"}
+    return AIMessage(text, invalid_tool_calls=[broken])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        say("Thought: I must hide my income.\nUser Response: My id is x7", ""),
+        calls(call("say", thought="", reply="My id is x7", stop="false"), text="I must hide my income."),
+        say("My id is x7", "I must hide my income."),
+    ],
+)
+async def test_u3_a_thought_is_told_apart_wherever_it_was_written(answer: AIMessage) -> None:
+    speaker, _ = user(ReactUser, answer)
+    turn = await speaker.speak(UserView([], PHONE.tasks[0].scenario, TrialKey("t", 0, 0)))
+    assert (turn.text, turn.stops) == ("My id is x7", False)
+    assert [entry["text"] for entry in turn.aside] == ["I must hide my income."]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        unreadable("say", "I must hide my income."),
+        calls(call("lookup"), text="I must hide my income."),
+        calls(call("say", thought="I must hide my income.", reply={"text": "no words"})),
+    ],
+)
+async def test_u3_where_no_reply_can_be_read_a_thought_is_not_sent_instead(answer: AIMessage) -> None:
+    speaker, _ = user(ReactUser, answer, say("My id is x7", ""))
+    turn = await speaker.speak(UserView([], PHONE.tasks[0].scenario, TrialKey("t", 0, 0)))
+    assert (turn.text, turn.usage.calls) == ("My id is x7", 2)
+    assert [entry["text"] for entry in turn.aside] == ["I must hide my income."]
+
+
+async def test_u3_words_sent_beside_a_thought_and_a_call_are_remembered() -> None:
+    tool = PHONE.user_tools[0].name
+    both = calls(
+        call("say", "s1", thought="", reply="I see it."), call(tool, "u1"), text="I look and tell nothing else."
+    )
+    speaker, model = user(ReactUser, say("Hi."), both, say(stop=True))
+    stage = Stage(PHONE, ScriptedAgent("Look.", "Thank you."), speaker, STRICT)
+    state = await play(stage, PHONE.tasks[0].id)
+    stage.close()
+    assert words(state) == ["Hi.", "I see it."]
+    assert [(message.type, message.text) for message in model.prompts[-1]][-2:] == [
+        *(("ai", "I see it."), ("human", "Thank you."))
+    ]
+
+
+@pytest.mark.parametrize("kind", [LlmUser, ReactUser])
+async def test_a_call_of_a_tool_that_the_user_does_not_have_is_no_answer(kind: type[LlmUser]) -> None:
+    speaker, _ = user(kind, calls(call("lookup")), HELLO)
+    turn = await speaker.speak(UserView([], PHONE.tasks[0].scenario, TrialKey("t", 0, 0)))
+    assert (turn.text, turn.usage.calls) == (HELLO, 2)
 
 
 async def test_u3_a_user_that_only_thinks_is_asked_again_and_then_has_said_nothing(set_stage: SetStage) -> None:
@@ -202,6 +260,20 @@ async def test_a_rewritten_draft_may_use_the_user_s_device_instead() -> None:
     assert tool in model.bound[-1]
 
 
+@pytest.mark.parametrize("kind", [VerifyUser, ReflectionUser])
+async def test_where_no_better_draft_is_written_the_rejected_one_is_sent(kind: type[LlmUser]) -> None:
+    silence = [""] if kind is ReflectionUser else ["", ""]
+    speaker, _ = user(kind, HELLO, verdict(False), *silence, verdict(False), *silence, verdict(False))
+    turn = await speaker.speak(UserView([], PHONE.tasks[0].scenario, TrialKey("t", 0, 0)))
+    assert (turn.text, turn.notes["unverified"], turn.usage.calls) == (HELLO, 1, 4 + 2 * len(silence))
+
+
+async def test_rewriting_may_come_to_hanging_up() -> None:
+    speaker, _ = user(ReflectionUser, "One more thing.", verdict(False, "all is done"), HANG_UP, verdict(True))
+    turn = await speaker.speak(UserView([], PHONE.tasks[0].scenario, TrialKey("t", 0, 0)))
+    assert (turn.text, turn.stops, turn.usage.calls) == ("", True, 4)
+
+
 async def test_a_rejected_draft_is_rewritten_with_the_reason(set_stage: SetStage) -> None:
     speaker, model = user(
         *(ReflectionUser, "I am the agent.", verdict(False, "it speaks as the agent"), say(HELLO, "I am the customer")),
@@ -301,6 +373,43 @@ async def test_an_empty_answer_is_asked_for_again_with_another_seed(set_stage: S
     assert seeds[0] == seeds[2]
 
 
+THINKING = [{"type": "thinking", "thinking": "secret", "signature": "s1"}]
+
+
+async def test_what_its_model_thought_goes_back_to_it_and_to_nobody_else(set_stage: SetStage) -> None:
+    ends = {"type": "tool_use", "id": "c1", "name": "end_conversation", "input": {}}
+    opening = AIMessage([*THINKING, {"type": "text", "text": HELLO}])
+    yes = AIMessage([*THINKING, {"type": "text", "text": "yes"}, ends], tool_calls=[call("end_conversation")])
+    again = AIMessage([*THINKING, ends], tool_calls=[call("end_conversation", last_words="yes, really")])
+    speaker, model = user(LlmUser, opening, yes, again, HANG_UP)
+    agent = ["Shall I cancel it?", "Really?", cancel(), REFUND]
+    state = await play(set_stage(agent, speaker))
+    assert (words(state), state["reward"]) == ([HELLO, "yes", "yes, really"], 1.0)
+    sent = [message.content for message in model.prompts[-1] if isinstance(message, AIMessage)]
+    assert sent == [opening.content, [*THINKING, {"type": "text", "text": "yes"}], "yes, really"]
+    assert not any(message.tool_calls for message in model.prompts[-1] if isinstance(message, AIMessage))
+    assert "secret" not in json.dumps([message.content for message in state["messages"]])
+
+
+async def test_what_its_model_thought_goes_back_over_the_responses_api(set_stage: SetStage) -> None:
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "opaque"}
+    ends = (ToolCall("end_conversation", json.dumps({"last_words": "yes"})),)
+    lines = iter([Reply(HELLO, extra={"reasoning": [thought]}), Reply(tool_calls=ends, extra={"reasoning": [thought]})])
+    with OpenAIServer(lambda request: next(lines, Reply(tool_calls=ends))) as server:
+        models = ChatModels(ONCE)
+        options = {"base_url": server.base_url, "api_key": "test", "use_responses_api": True, "store": False}
+        options["include"] = ["reasoning.encrypted_content"]
+        stage = build_stage(SimulationContext(user="openai:scripted", user_options=json.dumps(options)), models)
+        stage.agent = set_stage(["Shall I cancel it?", cancel(), REFUND], [BYE]).agent
+        state = await play(stage)
+        await models.aclose()
+        stage.close()
+        asked = [[item["type"] for item in request.body["input"]] for request in server.requests]
+    assert (state["reward"], words(state)) == (1.0, [HELLO, "yes", "yes"])
+    assert asked[1] == ["message", "message", "reasoning", "message", "message"]
+    assert asked[2] == [*asked[1], "message", "message"]
+
+
 async def test_a_user_that_thinks_works_over_http(set_stage: SetStage) -> None:
     def script() -> Iterator[Reply]:
         yield Reply(tool_calls=(ToolCall("say", json.dumps({"thought": "secret", "reply": HELLO})),))
@@ -317,6 +426,14 @@ async def test_a_user_that_thinks_works_over_http(set_stage: SetStage) -> None:
         await models.aclose()
         stage.close()
     assert (state["reward"], words(state)) == (1.0, [HELLO])
+
+
+def test_each_strategy_tells_what_it_tells_its_model_and_no_two_the_same() -> None:
+    told = {name: kind.instructions for name, kind in STRATEGIES.items()}
+    assert len(set(told.values())) == 4
+    assert {name for name, text in told.items() if "is about to send" in text} == {"verify", "reflection"}
+    assert {name for name, text in told.items() if '"say"' in text} == {"react", "reflection"}
+    assert all("You play a customer" in text for text in told.values())
 
 
 def test_a_strategy_that_does_not_exist_or_does_not_fit_is_refused() -> None:
