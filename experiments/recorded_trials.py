@@ -1,24 +1,19 @@
-"""Where the step histories of recorded trials are kept, for LangGraph's server to open."""
+"""The step histories of recorded trials, as LangGraph's server opens them."""
 
-import os
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-CHECKPOINTS = "TAUGRAPH_CHECKPOINTS"
-"""Environment variable that names the file."""
-
-DEFAULT_CHECKPOINTS = ".taugraph/checkpoints.db"
-"""The file unless told otherwise."""
+from taugraph.experiments.studio_server import checkpoints_file
 
 
 @asynccontextmanager
 async def checkpointer() -> AsyncIterator[AsyncSqliteSaver]:
     """Open the file, which is created if it is missing."""
-    path = Path(os.environ.get(CHECKPOINTS) or DEFAULT_CHECKPOINTS)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = checkpoints_file()
+    await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
     async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
         await saver.setup()
         yield saver

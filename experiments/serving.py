@@ -23,6 +23,9 @@ from taugraph.experiments.store import Store, open_store
 MOST_ROWS = 500
 """Trials that one answer holds at most."""
 
+_OUTCOMES = ("passed", "failed")
+"""What a scored trial came to."""
+
 Answer = Callable[[Store, Request], Any]
 """Works an answer out of the store; runs in a thread of its own."""
 
@@ -91,11 +94,17 @@ def pass_hat_k(store: Store, request: Request) -> Any:
 def trials(store: Store, request: Request) -> Any:
     """List the scored trials; `outcome`, `task`, `offset` and `limit` narrow the list."""
     name, query = request.path_params["name"], request.query_params
+    outcome, task_id = query.get("outcome"), query.get("task")
+    if outcome not in (None, *_OUTCOMES):
+        raise ValueError(f"cannot filter by outcome {outcome!r}: wanted one of {', '.join(_OUTCOMES)}")
+    planned = store.experiment(name).task_ids
+    if task_id is not None and task_id not in planned:
+        raise UnknownNameError("task", task_id, planned)
     offset, limit = _number(query.get("offset"), 0), min(_number(query.get("limit"), 100), MOST_ROWS)
     rows = [
         {"task_id": row.task_id, "trial": row.trial, "outcome": row.outcome}
         for row in store.counts(name)
-        if query.get("outcome") in (None, row.outcome) and query.get("task") in (None, row.task_id)
+        if outcome in (None, row.outcome) and task_id in (None, row.task_id)
     ]
     return {"total": len(rows), "offset": offset, "trials": rows[offset : offset + limit]}
 

@@ -5,10 +5,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.config import JsonDict
 
 from taugraph.domains.errors import ConfigurationError
-from taugraph.domains.protocol import Protocol, find_protocol
+from taugraph.domains.protocol import PROTOCOLS, Protocol, find_protocol
 from taugraph.graphs.calling import CallSettings
+
+AGENT_STRATEGIES = ("tool-calling", "react", "act", "few-shot", "reflect")
+"""How a chat model may act as agent; the first is the usual one."""
+
+USER_STRATEGIES = ("llm", "react", "verify", "reflection")
+"""How a chat model may play the user; the first is the usual one."""
+
+
+def _one_of(names: tuple[str, ...]) -> JsonDict:
+    """Return what makes Studio's form a list to choose from; the names are looked up later, with a better error."""
+    return {"enum": [*names]}
 
 
 class SimulationContext(BaseModel):
@@ -24,7 +36,7 @@ class SimulationContext(BaseModel):
     """Agent under test: demo, noop, PROVIDER:MODEL, module:attr, FILE.py:attr, langgraph.json#name, URL#assistant."""
     agent_options: str = "{}"
     """Options of the agent's model, as a JSON object."""
-    strategy: str = "tool-calling"
+    strategy: str = Field(default="tool-calling", json_schema_extra=_one_of(AGENT_STRATEGIES))
     """How a chat model acts as agent: tool-calling, react, act, few-shot or reflect."""
     examples: str | None = None
     """Examples of the few-shot strategy: a file, or an experiment of the store."""
@@ -34,11 +46,11 @@ class SimulationContext(BaseModel):
     """Simulated user: demo, PROVIDER:MODEL, human, scripted:FILE, or module:attr."""
     user_options: str = "{}"
     """Options of the user's model, as a JSON object."""
-    user_strategy: str = "llm"
+    user_strategy: str = Field(default="llm", json_schema_extra=_one_of(USER_STRATEGIES))
     """How a chat model plays the user: llm, react, verify or reflection."""
     personas: tuple[str, ...] = ()
     """Personas that every task is played with: names, files, or all; none for no particular way of talking."""
-    protocol: str = "strict"
+    protocol: str = Field(default="strict", json_schema_extra=_one_of(tuple(PROTOCOLS)))
     """Rules of conversation and scoring: strict or tau-bench."""
     max_turns: int | None = Field(default=None, ge=1)
     """User messages at most; unset for the protocol's limit."""

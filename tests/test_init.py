@@ -3,8 +3,10 @@
 import json
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from taugraph import __version__
@@ -208,3 +210,13 @@ def test_a_bad_configuration_keeps_nobody_from_reading_results(caplog: pytest.Lo
     Path("taugraph.toml").write_text('trials = "many"\nstore = "other.db"\n')
     assert find_store(None) == "other.db"
     assert find_store("mine.db") == "mine.db"
+
+
+def test_the_help_of_run_names_every_default() -> None:
+    run: Any = get_command(app)
+    options = {option.name: option.help for option in run.commands["run"].params}
+    defaults = {name: field.get_default() for name, field in RunSettings.model_fields.items() if name != "keep_threads"}
+    for name, default in defaults.items():
+        if isinstance(default, str | int | float):
+            shown = f"{default:g}" if isinstance(default, float) else str(default)
+            assert f"Default: {shown}" in options[name] or f"{shown} (default)" in options[name], name
