@@ -52,7 +52,7 @@ def load_file(path: Path) -> ModuleType:
     try:
         with _importable(path.parent):
             spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise ConfigurationError(f"cannot import {path.name}: {type(error).__name__}: {error}") from error
     return module
@@ -61,7 +61,7 @@ def load_file(path: Path) -> ModuleType:
 def _import(reference: str, module: str) -> ModuleType:
     try:
         return import_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigurationError(f"cannot load {reference!r}: {type(error).__name__}: {error}") from error
 
 

@@ -1,5 +1,6 @@
-"""YAML without its surprises: a key that comes twice is refused, dates stay text, and errors name their line."""
+"""YAML without its surprises: a key that comes twice is refused, dates, times and codes with leading zeros stay text, and errors name their line."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,13 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
 
 
 _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+_INTEGER = "tag:yaml.org,2002:int"
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in (_INTEGER, "tag:yaml.org,2002:timestamp")]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+# YAML 1.1 reads 00123 as octal and 12:30 as a number to the base of 60; here both stay text.
+_Loader.add_implicit_resolver(_INTEGER, re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z"), list("-+0123456789"))
 
 
 def read_yaml(path: Path) -> Any:

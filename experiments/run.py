@@ -98,8 +98,15 @@ class Run:
 
         Raises:
             StoreError: If a trial cannot be stored; those before it are.
+            ConfigurationError: If code of somebody's own ends the process; the trials before that are stored.
         """
-        return asyncio.run(self.play_async(on_trial))
+        try:
+            return asyncio.run(self.play_async(on_trial))
+        except SystemExit as error:  # deep inside a graph nothing can catch it, and it must not look like success
+            raise ConfigurationError(
+                f"code of the agent, the user or an evaluator ended the process (exit code {error.code}); the "
+                "trials so far are stored: correct the code, then start a new experiment"
+            ) from error
 
     async def play_async(self, on_trial: OnTrial = lambda trial: None) -> str | None:
         """Play everything that is missing, inside a running event loop; see `play`."""

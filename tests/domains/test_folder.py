@@ -193,13 +193,13 @@ def test_claims_may_be_written_in_short(folder: Path) -> None:
         """
         - id: claims
           scenario: {instructions: Ask.}
-          claims: [some words, {money: 250.00}, {number: 3, unit: bags}, {date: 2026-05-20}, {time: "15:30"}, {id: A1}]
+          claims: [some words, {money: 250.00}, {number: 3, unit: bags}, {date: 2026-05-20}, {time: 15:30}, {id: 00123}]
         """,
     )
     claims = load_domain("./support").task("claims").claims
     assert [(claim.kind.value, claim.value) for claim in claims] == [
         *(("text", "some words"), ("money", "250.0"), ("number", "3")),
-        *(("date", "2026-05-20"), ("time", "15:30"), ("id", "A1")),
+        *(("date", "2026-05-20"), ("time", "15:30"), ("id", "00123")),
     ]
 
 

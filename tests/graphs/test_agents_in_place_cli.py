@@ -114,3 +114,23 @@ def test_a_wrong_reference_ends_with_one_line(folder: Path) -> None:
     assert ended.stdout == ""
     assert len(ended.stderr.splitlines()) == 1
     assert "agent.py has no 'grahp': there are" in ended.stderr
+
+
+def test_a_graph_that_ends_the_process_is_told_and_never_looks_like_success(tmp_path: Path) -> None:
+    (tmp_path / "leaving.py").write_text(
+        "from langgraph.graph import START, MessagesState, StateGraph\n\n\n"
+        "async def leave(state: MessagesState):\n"
+        "    raise SystemExit(0)\n\n\n"
+        "graph = StateGraph(MessagesState).add_node('leave', leave).add_edge(START, 'leave').compile()\n"
+    )
+    words = ["run", "airline", "--limit", "1", "-k", "1", "--agent", "./leaving.py:graph"]
+    ended = subprocess.run(
+        [sys.executable, "-c", "from taugraph.cli import main; main()", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert "ended the process (exit code 0)" in ended.stderr
