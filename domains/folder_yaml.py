@@ -1,4 +1,4 @@
-"""YAML without its surprises: a key that comes twice is refused, dates, times and codes with leading zeros stay text, and errors name their line."""
+"""YAML without its surprises: no key comes twice, and dates, times and codes stay as they are written."""
 
 import re
 from pathlib import Path
